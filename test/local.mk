@@ -43,6 +43,7 @@ unit_tests = \
 	%D%/unit/base/check_lock_order \
 	%D%/unit/base/check_log \
 	%D%/unit/api/check_attr \
+	%D%/unit/api/check_ia_choose \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
 	%D%/unit/object/check_mr \
@@ -379,6 +380,9 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_attr_SOURCES = %D%/unit/api/check_attr.c $(t_headers)
 %C%_unit_api_check_attr_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_attr_LDADD = $(p2_libs)
+%C%_unit_api_check_ia_choose_SOURCES = %D%/unit/api/check_ia_choose.c $(t_headers)
+%C%_unit_api_check_ia_choose_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ia_choose_LDADD = $(p2_libs)
 %C%_unit_progress_check_cqs_SOURCES = %D%/unit/progress/check_cqs.c $(t_headers)
 %C%_unit_progress_check_cqs_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_cqs_LDADD = $(p2_libs)
@@ -420,7 +424,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_peer_LDADD = $(p2_libs)
 %C%_unit_dto_check_srq_SOURCES = %D%/unit/dto/check_srq.c $(t_headers)
 %C%_unit_dto_check_srq_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_srq_LINK = $(LINK) -Wl,--wrap=malloc
+%C%_unit_dto_check_srq_LINK = $(LINK) -Wl,--wrap=malloc -Wl,--wrap=realloc \
+	-Wl,--wrap=aligned_alloc -Wl,--wrap=dofi_random
 %C%_unit_dto_check_srq_LDADD = $(p2_libs)
 %C%_unit_dto_check_ud_SOURCES = %D%/unit/dto/check_ud.c $(t_headers)
 %C%_unit_dto_check_ud_CPPFLAGS = $(p2_cppflags)

@@ -242,6 +242,32 @@ START_TEST(test_line_ends_do_not_make_a_short_key_long)
 }
 END_TEST
 
+/* Nothing of it is left in memory. */
+START_TEST(test_a_refused_secret_is_wiped)
+{
+	static const struct dofi_secret none;
+	struct dofi_secret secret;
+
+	put_secret("short");
+	memset(&secret, 1, sizeof(secret));
+	ck_assert_int_eq(dofi_secret_read(&secret, AT_FDCWD, file, file), -EINVAL);
+	ck_assert_mem_eq(&secret, &none, sizeof(secret));
+}
+END_TEST
+
+START_TEST(test_a_path_that_can_not_be_read_is_named)
+{
+	char below[128];
+	struct dofi_key key;
+
+	put_secret(SECRET);
+	snprintf(below, sizeof(below), "%s/below", file);
+	ck_assert_int_eq(load(&key, "key", below), -ENOTDIR);
+	assert_said("can't read the key");
+	assert_said(below);
+}
+END_TEST
+
 START_TEST(test_a_missing_file_is_named_with_the_remedy)
 {
 	struct dofi_key key;
@@ -381,6 +407,7 @@ END_TEST
 /* A full disk, and a quota that shows only when the file reaches the disk. */
 START_TEST(test_a_key_that_can_not_be_stored_leaves_no_file)
 {
+	static const int errors[] = {EIO, ENOSPC, EDQUOT, ENOSPC};
 	char folder[128];
 	struct dofi_key key;
 	int fd, ret;
@@ -388,12 +415,12 @@ START_TEST(test_a_key_that_can_not_be_stored_leaves_no_file)
 	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
 	ck_assert_int_eq(mkdir(folder, 0700), 0);
 	fd = open(folder, O_RDONLY | O_DIRECTORY);
-	write_error = _i == 0 ? ENOSPC : 0;
+	write_error = _i == 0 ? EIO : 0;
 	most = _i == 1 ? 10 : SIZE_MAX;
 	fsync_error = _i == 2 ? EDQUOT : 0;
 	link_error = _i == 3 ? ENOSPC : 0;
 	ret = dofi_secret_make(fd, "key");
-	ck_assert_int_eq(ret, _i == 2 ? -EDQUOT : -ENOSPC);
+	ck_assert_int_eq(ret, -errors[_i]);
 	ck_assert_int_eq(load(&key, "user", ""), -ENOENT);
 	write_error = fsync_error = link_error = 0;
 	most = SIZE_MAX;
@@ -546,6 +573,8 @@ int main(void)
 	tcase_add_loop_test(tcase, test_fifo_or_device_is_refused_at_once, 0, 2);
 	tcase_add_loop_test(tcase, test_length_of_a_file_is_checked, 0, 6);
 	tcase_add_test(tcase, test_line_ends_do_not_make_a_short_key_long);
+	tcase_add_test(tcase, test_a_refused_secret_is_wiped);
+	tcase_add_test(tcase, test_a_path_that_can_not_be_read_is_named);
 	tcase_add_test(tcase, test_a_missing_file_is_named_with_the_remedy);
 	tcase_add_loop_test(tcase, test_the_first_use_makes_a_file_in_the_home, 0, 2);
 	tcase_add_test(tcase, test_a_folder_that_others_may_write_to_is_refused);

@@ -7,8 +7,10 @@
 
 #include "../../../prov/ofi/api/evd.h"
 #include "../../../prov/ofi/api/pz.h"
+#include "../../../prov/ofi/dto/op_context.h"
 #include "../../../prov/ofi/dto/srq.h"
 #include "../../../prov/ofi/dto/srq_receive.h"
+#include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/srq_count.h"
 #include "../../../prov/ofi/object/transport.h"
@@ -17,29 +19,54 @@
 #include "../../../prov/ofi/progress/evd_wait.h"
 #include "../../../prov/ofi/progress/stall.h"
 
+#include <errno.h>
 #include <malloc.h>
+#include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
 #define MOST   64u
 #define LARGE  4096u
-#define ROUNDS 64
+#define ROUNDS 2000 /* more than freed objects rest */
 
 static struct dofi_ia *ia;
 static DAT_PZ_HANDLE pz;
 
-/* --- an allocation that fails; the linker redirects malloc to this function --- */
+/* --- what the creation needs; the linker redirects these calls --- */
 
-static int fail_malloc; /* the number of calls that will fail */
+static int fails_at; /* 1: the next call; 0: never */
+
+static bool fails(void)
+{
+	return fails_at && !--fails_at;
+}
 
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+int __real_dofi_random(void *bytes, size_t size);
+int __wrap_dofi_random(void *bytes, size_t size);
 
 void *__wrap_malloc(size_t size)
 {
-	if (!fail_malloc)
-		return __real_malloc(size);
-	fail_malloc--;
-	return NULL;
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+	return fails() ? NULL : __real_realloc(memory, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+	return fails() ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+int __wrap_dofi_random(void *bytes, size_t size)
+{
+	return fails() ? -EPERM : __real_dofi_random(bytes, size);
 }
 
 /* --- the fabric --- */
@@ -48,12 +75,15 @@ static struct {
 	int open, taken;
 	int refuses;    /* to open an SRQ */
 	ssize_t answer; /* to a receive */
+	const struct dofi_srq *refused;
+	struct dofi_wr *latest;
 } fabric;
 
 static int open_srq(struct dofi_srq *srq)
 {
 	ck_assert_ptr_eq(srq->obj.ia, ia);
 	fabric.open += !fabric.refuses;
+	fabric.refused = fabric.refuses ? srq : NULL;
 	return fabric.refuses;
 }
 
@@ -67,6 +97,7 @@ static ssize_t take_receive(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	ck_assert_ptr_eq(wr->srq, srq);
 	fabric.taken += !fabric.answer;
+	fabric.latest = wr;
 	return fabric.answer;
 }
 
@@ -204,27 +235,35 @@ START_TEST(attributes_have_limits)
 }
 END_TEST
 
-/* What a failed creation allocated, when each of its steps fails. */
+/*
+ * Each step of the creation fails: the number, three allocations, and the fabric. Memory and the
+ * object are used again.
+ */
 START_TEST(a_failed_creation_leaves_nothing)
 {
-	enum { NO_SLOTS, NO_QUEUE };
-	DAT_SRQ_ATTR attr = {.max_recv_dtos = LARGE, .max_recv_iov = 1, .low_watermark = 1};
+	enum { FABRIC = 5 };
+	DAT_SRQ_ATTR attr = {.max_recv_dtos = 256, .max_recv_iov = 1, .low_watermark = 1};
 	DAT_SRQ_HANDLE srq = DAT_HANDLE_NULL;
-	size_t before;
+	const struct dofi_srq *first = NULL;
+	size_t before = 0;
+	bool again = false;
 
-	for (int i = 0; i <= ROUNDS; i++) {
-		if (i == 1)
-			before = mallinfo2().uordblks + mallinfo2().hblkhd;
-		fail_malloc = _i == NO_SLOTS;
-		fabric.refuses = _i == NO_QUEUE ? -FI_ENOMEM : 0;
+	fabric.refuses = _i == FABRIC ? -FI_ENOMEM : 0;
+	for (int i = 0; i < ROUNDS; i++) {
+		fails_at = _i == FABRIC ? 0 : _i;
 		ret_is(dofi_srq_create(ia, pz, &attr, &srq),
 		       DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ));
+		ck_assert_int_eq(fails_at, 0);
+		before = i ? before : mallinfo2().uordblks + mallinfo2().hblkhd;
+		first = i ? first : fabric.refused;
+		again |= i && fabric.refused == first;
 	}
-	/* Less than the slots of two SRQs, or their free list */
-	ck_assert_uint_lt(mallinfo2().uordblks + mallinfo2().hblkhd,
-			  before + 2 * LARGE * sizeof(void *));
+	/* Much less than the smallest allocation of each round */
+	ck_assert_uint_lt(mallinfo2().uordblks + mallinfo2().hblkhd, before + ROUNDS * 32);
+	ck_assert(again);
 	ck_assert_ptr_null(srq);
 	ck_assert_uint_eq(ia->counts[DAT_HANDLE_TYPE_SRQ], 0);
+	fabric.refuses = 0;
 	expect_mark(srq, false);
 }
 END_TEST
@@ -356,6 +395,53 @@ START_TEST(a_receive_that_is_refused_later_raises_the_watermark)
 }
 END_TEST
 
+static int cancelled[8]; /* by the context of the receive */
+static void *contexts[8];
+
+static ssize_t cancel(fid_t fid, void *context)
+{
+	(void)fid;
+	for (int i = 0; i < fabric.taken; i++)
+		cancelled[i] += contexts[i] == context;
+	return 0;
+}
+
+/* An SRQ that was resized has its receives in several places. */
+START_TEST(each_receive_is_cancelled)
+{
+	struct fi_ops_ep ops = {.size = sizeof(ops), .cancel = cancel};
+	struct fid_ep endpoint = {.ops = &ops};
+	DAT_SRQ_HANDLE srq = new_srq(3, 0);
+
+	for (int i = 0; i < 8; i++) {
+		if (i == 3)
+			ok(dofi_srq_resize(srq, 8));
+		ok(post(srq));
+		contexts[i] = dofi_context_of(ia, fabric.latest);
+	}
+	dofi_engine_begin(ia);
+	dofi_srq_cancel((struct dofi_srq *)srq, &endpoint.fid);
+	dofi_engine_end(ia);
+	for (int i = 0; i < 8; i++)
+		ck_assert_int_eq(cancelled[i], 1);
+	ok(dofi_srq_free(srq));
+}
+END_TEST
+
+/* A fabric that cuts messages needs one segment more in each receive. */
+START_TEST(slots_have_room_for_the_guard)
+{
+	DAT_SRQ_HANDLE srq = new_srq(1, 0);
+
+	ck_assert_uint_eq(((struct dofi_srq *)srq)->shape.max_iov, 1);
+	ok(dofi_srq_free(srq));
+	ia->quirks = DOFI_QUIRK_CUTS;
+	srq = new_srq(1, 0);
+	ck_assert_uint_eq(((struct dofi_srq *)srq)->shape.max_iov, 2);
+	ok(dofi_srq_free(srq));
+}
+END_TEST
+
 START_TEST(the_watermark_is_raised_once_until_it_is_set_again)
 {
 	DAT_SRQ_HANDLE srq = new_srq(4, 2);
@@ -408,7 +494,7 @@ START_TEST(a_resize_without_memory_changes_nothing)
 {
 	DAT_SRQ_HANDLE srq = new_srq(2, 0);
 
-	fail_malloc = 1;
+	fails_at = _i;
 	ret_is(dofi_srq_resize(srq, LARGE), DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ));
 	ck_assert_int_eq(param_of(srq).max_recv_dtos, 2);
 	ok(post(srq));
@@ -428,7 +514,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, attributes_have_limits);
-	tcase_add_loop_test(tcase, a_failed_creation_leaves_nothing, 0, 2);
+	tcase_add_loop_test(tcase, a_failed_creation_leaves_nothing, 1, 6);
 	tcase_add_test(tcase, no_more_srqs_than_the_attribute_says);
 	tcase_add_test(tcase, an_srq_of_an_EP_is_not_freed);
 	tcase_add_test(tcase, the_counts_tell_the_receives);
@@ -436,8 +522,10 @@ int main(void)
 	tcase_add_test(tcase, receives_wait_for_room);
 	tcase_add_test(tcase, receives_that_wait_end_with_their_srq);
 	tcase_add_test(tcase, a_receive_that_is_refused_later_raises_the_watermark);
+	tcase_add_test(tcase, each_receive_is_cancelled);
+	tcase_add_test(tcase, slots_have_room_for_the_guard);
 	tcase_add_test(tcase, the_watermark_is_raised_once_until_it_is_set_again);
 	tcase_add_test(tcase, a_resized_srq_has_room_for_that_many);
-	tcase_add_test(tcase, a_resize_without_memory_changes_nothing);
+	tcase_add_loop_test(tcase, a_resize_without_memory_changes_nothing, 1, 4);
 	return t_run(suite);
 }

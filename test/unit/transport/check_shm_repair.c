@@ -11,10 +11,12 @@
 #include "../../../prov/ofi/transport/shm_repair.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -308,14 +310,19 @@ START_TEST(a_stopped_process_keeps_its_lock)
 }
 END_TEST
 
-/* While its death is not known, it may hold the lock. */
+/*
+ * While its death is not known, it may hold the lock. It has no region, or one that the process has
+ * not mapped: another process had the number.
+ */
 START_TEST(a_peer_that_cannot_be_watched_keeps_its_lock)
 {
-	static const char unknown[] = "fi_shm://no such region";
+	char unknown[64] = "fi_shm://no such region";
 	struct dofi_shm_peer *peer;
 	struct process holder;
 
 	open_own();
+	if (_i)
+		make_region(unknown, getppid());
 	peer = watch(unknown);
 	ck_assert_ptr_nonnull(peer);
 	holder = start(HOLDER);
@@ -323,6 +330,58 @@ START_TEST(a_peer_that_cannot_be_watched_keeps_its_lock)
 	ck_assert(stays(lock_is_free));
 	stop_using(peer);
 	await(lock_is_free);
+	if (_i)
+		remove_region(unknown);
+	close_own();
+}
+END_TEST
+
+/* The descriptors that the program opens later are not closed with the peer. */
+START_TEST(a_peer_that_cannot_be_watched_has_no_descriptor)
+{
+	char unknown[64] = "fi_shm://no such region";
+	struct dofi_shm_peer *peer;
+	int input, later;
+
+	input = dup2(eventfd(0, 0), STDIN_FILENO);
+	open_own();
+	if (_i)
+		make_region(unknown, getppid());
+	peer = watch(unknown);
+	later = eventfd(0, 0);
+	forget(peer, true);
+	ck_assert_int_ge(fcntl(input, F_GETFD), 0);
+	ck_assert_int_ge(fcntl(later, F_GETFD), 0);
+	if (_i)
+		remove_region(unknown);
+	close_own();
+}
+END_TEST
+
+/* Until the thread that repairs has woken the one that drives the engine. */
+static void await_kick(void)
+{
+	struct pollfd kick = {.fd = ia.engine.wake_fd, .events = POLLIN};
+	uint64_t count;
+
+	ck_assert_msg(poll(&kick, 1, LIMIT_S * 1000) == 1, "nothing was repaired");
+	ck_assert_int_eq(read(kick.fd, &count, sizeof(count)), sizeof(count));
+}
+
+/* The requests that wait for a dead peer end when the engine lets go of it, however late. */
+START_TEST(a_dead_peer_is_settled_when_it_is_used_no_more)
+{
+	struct process other;
+
+	ia.engine.wake_fd = eventfd(0, 0);
+	atomic_store(&ia.wait.asleep, 1);
+	open_own();
+	other = start(BYSTANDER);
+	await_kick();
+	end(&other);
+	await_kick(); /* then the thread sleeps until it is woken */
+	stop_using(other.peer);
+	await_kick();
 	close_own();
 }
 END_TEST
@@ -386,7 +445,9 @@ int main(void)
 	tcase_add_test(tcase, lock_of_a_killed_process_is_released);
 	tcase_add_test(tcase, entry_of_a_killed_process_is_released);
 	tcase_add_loop_test(tcase, a_stopped_process_keeps_its_lock, HOLDER, CLAIMER + 1);
-	tcase_add_test(tcase, a_peer_that_cannot_be_watched_keeps_its_lock);
+	tcase_add_loop_test(tcase, a_peer_that_cannot_be_watched_keeps_its_lock, 0, 2);
+	tcase_add_loop_test(tcase, a_peer_that_cannot_be_watched_has_no_descriptor, 0, 2);
+	tcase_add_test(tcase, a_dead_peer_is_settled_when_it_is_used_no_more);
 	tcase_add_test(tcase, region_of_a_killed_process_accepts_nothing);
 	tcase_add_test(tcase, lock_of_a_removed_peer_is_released);
 	tcase_add_test(tcase, a_fabric_without_such_locks);
