@@ -43,6 +43,7 @@ unit_tests = \
 	%D%/unit/base/check_lock_order \
 	%D%/unit/base/check_log \
 	%D%/unit/api/check_attr \
+	%D%/unit/api/check_counters \
 	%D%/unit/api/check_ia_choose \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
@@ -380,6 +381,10 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_attr_SOURCES = %D%/unit/api/check_attr.c $(t_headers)
 %C%_unit_api_check_attr_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_attr_LDADD = $(p2_libs)
+%C%_unit_api_check_counters_SOURCES = %D%/unit/api/check_counters.c $(t_headers)
+%C%_unit_api_check_counters_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_counters_LINK = $(LINK) -Wl,--wrap=calloc
+%C%_unit_api_check_counters_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_choose_SOURCES = %D%/unit/api/check_ia_choose.c $(t_headers)
 %C%_unit_api_check_ia_choose_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_choose_LDADD = $(p2_libs)

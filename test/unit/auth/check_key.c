@@ -85,20 +85,29 @@ int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, in
 
 ssize_t __wrap_write(int fd, const void *bytes, size_t size)
 {
-	errno = write_error;
-	return write_error ? -1 : __real_write(fd, bytes, size < most ? size : most);
+	if (write_error) {
+		errno = write_error;
+		return -1;
+	}
+	return __real_write(fd, bytes, size < most ? size : most);
 }
 
 int __wrap_fsync(int fd)
 {
-	errno = fsync_error;
-	return fsync_error ? -1 : __real_fsync(fd);
+	if (fsync_error) {
+		errno = fsync_error;
+		return -1;
+	}
+	return __real_fsync(fd);
 }
 
 int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags)
 {
-	errno = link_error;
-	return link_error ? -1 : __real_linkat(from_dir, from, to_dir, to, flags);
+	if (link_error) {
+		errno = link_error;
+		return -1;
+	}
+	return __real_linkat(from_dir, from, to_dir, to, flags);
 }
 
 int __real_dofi_random(void *bytes, size_t size);
@@ -396,7 +405,8 @@ START_TEST(test_creating_a_key_leaves_no_temporary_file)
 	ck_assert_int_eq(load(&key, "user", ""), 0);
 	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
 	fd = open(folder, O_RDONLY | O_DIRECTORY);
-	/* A second key, whose name is in use. */
+	/* A second key, whose name is in use. An older error is not reported. */
+	errno = EIO;
 	ck_assert_int_eq(dofi_secret_make(fd, "key"), 0);
 	close(fd);
 	ck_assert_int_eq(remove(key.path), 0);
