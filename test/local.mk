@@ -411,6 +411,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_shm_layout_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_repair_SOURCES = %D%/unit/transport/check_shm_repair.c $(t_headers)
 %C%_unit_transport_check_shm_repair_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_repair_LINK = $(LINK) -Wl,--wrap=syscall
 %C%_unit_transport_check_shm_repair_LDADD = $(p2_libs)
 %C%_unit_transport_check_live_threads_SOURCES = %D%/unit/transport/check_live_threads.c $(t_headers)
 %C%_unit_transport_check_live_threads_CPPFLAGS = $(p2_cppflags)

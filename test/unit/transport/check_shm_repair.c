@@ -10,6 +10,7 @@
 #include "../../../prov/ofi/transport/shm_layout.h"
 #include "../../../prov/ofi/transport/shm_repair.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -20,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -41,7 +43,7 @@ struct head {
 	uint64_t map, total, cmd_queue, resp_ring, inject, sar;
 };
 
-enum { HOLDER, CLAIMER, BYSTANDER };
+enum { HOLDER, CLAIMER, BYSTANDER, OUTDATED /* with another libfabric */ };
 
 static struct dofi_ia ia;
 static struct head *own;
@@ -111,12 +113,45 @@ static struct head *make_region(char *name, pid_t pid)
 	return head;
 }
 
+/* The members of layout 4 that lie where those of layout 8 are. */
+static void become_layout_4(struct head *head)
+{
+	head->number = 4;
+	head->map = CMD_QUEUE;
+	head->total = RESP_RING;
+	head->cmd_queue = INJECT;
+	head->resp_ring = SAR;
+}
+
 static void remove_region(const char *name)
 {
 	char path[96];
 
 	path_of(path, name);
 	unlink(path);
+}
+
+/* --- a kernel without pidfds; the linker redirects this call --- */
+
+static bool no_pidfds;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...)
+{
+	va_list args;
+	long a[6];
+
+	if (no_pidfds && number == SYS_pidfd_open) {
+		errno = ENOSYS;
+		return -1;
+	}
+	va_start(args, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(args, long);
+	va_end(args);
+	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 /* --- what the engine calls --- */
@@ -182,9 +217,12 @@ static struct process start(int role)
 	ck_assert_int_ge(process.pid, 0);
 	if (!process.pid) {
 		char name[64];
+		struct head *head;
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		make_region(name, getpid());
+		head = make_region(name, getpid());
+		if (role == OUTDATED)
+			become_layout_4(head);
 		be(role, fds[1]);
 	}
 	ck_assert_int_eq(read(fds[0], &byte, 1), 1);
@@ -310,50 +348,73 @@ START_TEST(a_stopped_process_keeps_its_lock)
 }
 END_TEST
 
+/* --- peers whose death cannot be noticed --- */
+
 /*
- * While its death is not known, it may hold the lock. It has no region, or one that the process has
- * not mapped: another process had the number.
+ * Its region does not exist, or the process with the region's number has not mapped it, or its
+ * layout is another one, or the kernel does not tell the end of processes.
  */
+enum { NO_REGION, NOT_MAPPED, OTHER_LAYOUT, NO_PIDFDS, REASONS };
+
+static struct process start_unknown(int reason)
+{
+	struct process process = {.name = "fi_shm://no such region"};
+
+	if (reason == OTHER_LAYOUT)
+		return start(OUTDATED);
+	if (reason == NO_PIDFDS) {
+		no_pidfds = true;
+		process = start(BYSTANDER);
+		no_pidfds = false;
+		return process;
+	}
+	if (reason == NOT_MAPPED)
+		make_region(process.name, getppid());
+	process.peer = watch(process.name);
+	ck_assert_ptr_nonnull(process.peer);
+	return process;
+}
+
+static void end_unknown(const struct process *process)
+{
+	if (process->pid)
+		end(process);
+	else
+		remove_region(process->name);
+}
+
+/* While its death is not known, it may hold the lock. */
 START_TEST(a_peer_that_cannot_be_watched_keeps_its_lock)
 {
-	char unknown[64] = "fi_shm://no such region";
-	struct dofi_shm_peer *peer;
-	struct process holder;
+	struct process unknown, holder;
 
 	open_own();
-	if (_i)
-		make_region(unknown, getppid());
-	peer = watch(unknown);
-	ck_assert_ptr_nonnull(peer);
+	unknown = start_unknown(_i);
 	holder = start(HOLDER);
 	end(&holder);
 	ck_assert(stays(lock_is_free));
-	stop_using(peer);
+	stop_using(unknown.peer);
 	await(lock_is_free);
-	if (_i)
-		remove_region(unknown);
+	end_unknown(&unknown);
 	close_own();
 }
 END_TEST
 
-/* The descriptors that the program opens later are not closed with the peer. */
+/* The program's descriptors, also later ones, are not closed with the peer. */
 START_TEST(a_peer_that_cannot_be_watched_has_no_descriptor)
 {
-	char unknown[64] = "fi_shm://no such region";
-	struct dofi_shm_peer *peer;
-	int input, later;
+	struct process unknown;
+	int later;
 
-	input = dup2(eventfd(0, 0), STDIN_FILENO);
 	open_own();
-	if (_i)
-		make_region(unknown, getppid());
-	peer = watch(unknown);
+	ck_assert_int_eq(dup2(eventfd(0, 0), STDIN_FILENO), STDIN_FILENO);
+	unknown = start_unknown(_i);
+	ck_assert_int_ge(fcntl(STDIN_FILENO, F_GETFD), 0);
 	later = eventfd(0, 0);
-	forget(peer, true);
-	ck_assert_int_ge(fcntl(input, F_GETFD), 0);
+	forget(unknown.peer, true);
+	ck_assert_int_ge(fcntl(STDIN_FILENO, F_GETFD), 0);
 	ck_assert_int_ge(fcntl(later, F_GETFD), 0);
-	if (_i)
-		remove_region(unknown);
+	end_unknown(&unknown);
 	close_own();
 }
 END_TEST
@@ -445,8 +506,8 @@ int main(void)
 	tcase_add_test(tcase, lock_of_a_killed_process_is_released);
 	tcase_add_test(tcase, entry_of_a_killed_process_is_released);
 	tcase_add_loop_test(tcase, a_stopped_process_keeps_its_lock, HOLDER, CLAIMER + 1);
-	tcase_add_loop_test(tcase, a_peer_that_cannot_be_watched_keeps_its_lock, 0, 2);
-	tcase_add_loop_test(tcase, a_peer_that_cannot_be_watched_has_no_descriptor, 0, 2);
+	tcase_add_loop_test(tcase, a_peer_that_cannot_be_watched_keeps_its_lock, 0, REASONS);
+	tcase_add_loop_test(tcase, a_peer_that_cannot_be_watched_has_no_descriptor, 0, REASONS);
 	tcase_add_test(tcase, a_dead_peer_is_settled_when_it_is_used_no_more);
 	tcase_add_test(tcase, region_of_a_killed_process_accepts_nothing);
 	tcase_add_test(tcase, lock_of_a_removed_peer_is_released);
