@@ -46,6 +46,8 @@ void *__real_realloc(void *memory, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
 int __real_dofi_random(void *bytes, size_t size);
 int __wrap_dofi_random(void *bytes, size_t size);
 
@@ -62,6 +64,14 @@ void *__wrap_realloc(void *memory, size_t size)
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
 	return fails() ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+/* Objects are allocated in chunks. */
+static bool no_maps;
+
+void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	return no_maps ? MAP_FAILED : __real_mmap(at, size, prot, flags, fd, offset);
 }
 
 int __wrap_dofi_random(void *bytes, size_t size)
@@ -203,6 +213,33 @@ static void retry(void)
 	dofi_engine_end(ia);
 }
 
+START_TEST(arguments_are_checked_in_their_order)
+{
+	DAT_SRQ_ATTR attr = {.max_recv_dtos = 1, .max_recv_iov = 1};
+	DAT_SRQ_HANDLE srq = DAT_HANDLE_NULL;
+	DAT_SRQ_PARAM param;
+
+	ret_is(dofi_srq_create(pz, pz, &attr, &srq), DOFI_BAD_HANDLE(IA));
+	ret_is(dofi_srq_create(ia, ia, &attr, &srq), DOFI_BAD_HANDLE(PZ));
+	ret_is(dofi_srq_create(ia, pz, NULL, &srq), DOFI_BAD_ARG(3));
+	ret_is(dofi_srq_create(ia, pz, &attr, NULL), DOFI_BAD_ARG(4));
+	ia->limits.max_srqs = 0;
+	ret_is(dofi_srq_create(ia, pz, &attr, &srq), DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0));
+	ck_assert_ptr_null(srq);
+	ret_is(dofi_srq_free(pz), DOFI_BAD_HANDLE(SRQ));
+	ret_is(dofi_srq_query(pz, DAT_SRQ_FIELD_ALL, &param), DOFI_BAD_HANDLE(SRQ));
+	ret_is(dofi_srq_resize(pz, 1), DOFI_BAD_HANDLE(SRQ));
+	ret_is(dofi_srq_set_lw(pz, 1), DOFI_BAD_HANDLE(SRQ));
+	ret_is(post(pz), DOFI_BAD_HANDLE(SRQ));
+	ia->limits.max_srqs = 1;
+	srq = new_srq(1, 0);
+	ret_is(dofi_srq_query(srq, (DAT_SRQ_PARAM_MASK)0x10000, &param), DOFI_BAD_ARG(2));
+	ret_is(dofi_srq_query(srq, DAT_SRQ_FIELD_ALL, NULL), DOFI_BAD_ARG(3));
+	ok(dofi_srq_query(srq, (DAT_SRQ_PARAM_MASK)0, NULL));
+	ok(dofi_srq_free(srq));
+}
+END_TEST
+
 START_TEST(attributes_have_limits)
 {
 	static const struct {
@@ -265,6 +302,20 @@ START_TEST(a_failed_creation_leaves_nothing)
 	ck_assert_uint_eq(ia->counts[DAT_HANDLE_TYPE_SRQ], 0);
 	fabric.refuses = 0;
 	expect_mark(srq, false);
+}
+END_TEST
+
+START_TEST(without_memory_for_the_object_there_is_no_srq)
+{
+	DAT_SRQ_ATTR attr = {.max_recv_dtos = 1, .max_recv_iov = 1};
+	DAT_SRQ_HANDLE srq = DAT_HANDLE_NULL;
+
+	no_maps = true;
+	ret_is(dofi_srq_create(ia, pz, &attr, &srq),
+	       DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ));
+	no_maps = false;
+	ck_assert_ptr_null(srq);
+	ok(dofi_srq_free(new_srq(1, 0)));
 }
 END_TEST
 
@@ -513,8 +564,10 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, arguments_are_checked_in_their_order);
 	tcase_add_test(tcase, attributes_have_limits);
 	tcase_add_loop_test(tcase, a_failed_creation_leaves_nothing, 1, 6);
+	tcase_add_test(tcase, without_memory_for_the_object_there_is_no_srq);
 	tcase_add_test(tcase, no_more_srqs_than_the_attribute_says);
 	tcase_add_test(tcase, an_srq_of_an_EP_is_not_freed);
 	tcase_add_test(tcase, the_counts_tell_the_receives);
