@@ -34,6 +34,8 @@ unit_tests = \
 	%D%/unit/transport/check_live_threads \
 	%D%/unit/dto/check_control \
 	%D%/unit/dto/check_control_message \
+	%D%/unit/base/check_addr \
+	%D%/unit/base/check_clock \
 	%D%/unit/base/check_cookie \
 	%D%/unit/memory/check_local_socket \
 	%D%/unit/memory/check_remote_copy \
@@ -363,6 +365,13 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_auth_check_crypto_LINK = $(LINK) -Wl,--wrap=getrandom -Wl,--wrap=mmap -Wl,--wrap=madvise \
 	-Wl,--wrap=EVP_MAC_init
 %C%_unit_auth_check_crypto_LDADD = $(p2_libs)
+%C%_unit_base_check_addr_SOURCES = %D%/unit/base/check_addr.c $(t_headers)
+%C%_unit_base_check_addr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_addr_LDADD = $(p2_libs)
+%C%_unit_base_check_clock_SOURCES = %D%/unit/base/check_clock.c $(t_headers)
+%C%_unit_base_check_clock_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_clock_LINK = $(LINK) -Wl,--wrap=clock_gettime -Wl,--wrap=ppoll
+%C%_unit_base_check_clock_LDADD = $(p2_libs)
 %C%_unit_memory_check_local_socket_SOURCES = %D%/unit/memory/check_local_socket.c $(t_headers)
 %C%_unit_memory_check_local_socket_CPPFLAGS = $(p2_cppflags)
 %C%_unit_memory_check_local_socket_LDADD = $(p2_libs)
