@@ -93,6 +93,7 @@ unit_tests = \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_rdm \
 	%D%/unit/transport/check_rdm_post \
+	%D%/unit/dto/check_atomic \
 	%D%/unit/dto/check_srq \
 	%D%/unit/dto/check_ud \
 	%D%/unit/dto/check_data_flag \
@@ -437,6 +438,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_peer_SOURCES = %D%/unit/transport/check_peer.c $(t_headers)
 %C%_unit_transport_check_peer_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_peer_LDADD = $(p2_libs)
+%C%_unit_dto_check_atomic_SOURCES = %D%/unit/dto/check_atomic.c $(t_headers)
+%C%_unit_dto_check_atomic_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_atomic_LINK = $(LINK) -Wl,--wrap=dofi_release_rings -Wl,--wrap=dofi_ep_issue \
+	-Wl,--wrap=dofi_ep_stall
+%C%_unit_dto_check_atomic_LDADD = $(p2_libs)
 %C%_unit_dto_check_srq_SOURCES = %D%/unit/dto/check_srq.c $(t_headers)
 %C%_unit_dto_check_srq_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_srq_LINK = $(LINK) -Wl,--wrap=malloc -Wl,--wrap=realloc \

@@ -140,6 +140,17 @@ START_TEST(test_own_file_is_used)
 }
 END_TEST
 
+START_TEST(test_a_program_without_standard_input_has_a_key)
+{
+	struct dofi_key key;
+
+	close(STDIN_FILENO);
+	ck_assert_int_eq(load(&key, "user", ""), 0); /* makes it, and reads it */
+	ck_assert_int_eq(load(&key, "user", ""), 0);
+	ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO); /* no descriptor is left */
+}
+END_TEST
+
 START_TEST(test_line_ends_are_ignored)
 {
 	struct dofi_key one, other;
@@ -575,6 +586,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, test_own_file_is_used, 0, 2);
+	tcase_add_test(tcase, test_a_program_without_standard_input_has_a_key);
 	tcase_add_test(tcase, test_line_ends_are_ignored);
 	tcase_add_test(tcase, test_the_id_is_no_part_of_the_key);
 	tcase_add_loop_test(tcase, test_a_file_that_others_may_read_or_write_is_refused, 0, 6);

@@ -404,13 +404,16 @@ END_TEST
 START_TEST(a_peer_that_cannot_be_watched_has_no_descriptor)
 {
 	struct process unknown;
-	int later;
+	int first, later;
 
 	open_own();
 	ck_assert_int_eq(dup2(eventfd(0, 0), STDIN_FILENO), STDIN_FILENO);
+	first = eventfd(0, 0);
+	close(first);
 	unknown = start_unknown(_i);
 	ck_assert_int_ge(fcntl(STDIN_FILENO, F_GETFD), 0);
 	later = eventfd(0, 0);
+	ck_assert_int_eq(later, first);
 	forget(unknown.peer, true);
 	ck_assert_int_ge(fcntl(STDIN_FILENO, F_GETFD), 0);
 	ck_assert_int_ge(fcntl(later, F_GETFD), 0);
