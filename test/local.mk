@@ -19,6 +19,7 @@ unit_tests = \
 	%D%/unit/progress/check_cqs \
 	%D%/unit/dto/check_credit \
 	%D%/unit/registry/check_dispatch1 %D%/unit/registry/check_dispatch2 \
+	%D%/unit/cm/check_cr \
 	%D%/unit/cm/check_drain \
 	%D%/unit/progress/check_progress_thread \
 	%D%/unit/fabric/check_eqs \
@@ -405,6 +406,9 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_progress_check_cqs_SOURCES = %D%/unit/progress/check_cqs.c $(t_headers)
 %C%_unit_progress_check_cqs_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_cqs_LDADD = $(p2_libs)
+%C%_unit_cm_check_cr_SOURCES = %D%/unit/cm/check_cr.c %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_cm_check_cr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_cr_LDADD = $(p2_libs)
 %C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
@@ -447,7 +451,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_atomic_LINK = $(LINK) -Wl,--wrap=dofi_release_rings -Wl,--wrap=dofi_ep_issue \
 	-Wl,--wrap=dofi_ep_stall
 %C%_unit_dto_check_atomic_LDADD = $(p2_libs)
-%C%_unit_dto_check_srq_SOURCES = %D%/unit/dto/check_srq.c $(t_headers)
+%C%_unit_dto_check_srq_SOURCES = %D%/unit/dto/check_srq.c %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_dto_check_srq_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_srq_LINK = $(LINK) -Wl,--wrap=malloc -Wl,--wrap=realloc \
 	-Wl,--wrap=aligned_alloc -Wl,--wrap=mmap -Wl,--wrap=dofi_random

@@ -3,19 +3,16 @@
  * The calls of an SRQ: creation and what is left when it fails, its number, resizing, the low
  * watermark, and receives that the fabric takes later or never.
  */
-#include "../../lib/unit.h"
+#include "../../lib/bare_ia.h"
 
-#include "../../../prov/ofi/api/evd.h"
 #include "../../../prov/ofi/api/pz.h"
 #include "../../../prov/ofi/dto/op_context.h"
 #include "../../../prov/ofi/dto/srq.h"
 #include "../../../prov/ofi/dto/srq_receive.h"
 #include "../../../prov/ofi/fabric/quirks.h"
-#include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/srq_count.h"
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/progress/engine.h"
-#include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/progress/evd_wait.h"
 #include "../../../prov/ofi/progress/stall.h"
 
@@ -122,37 +119,19 @@ static const struct dofi_trans_ops trans = {.srq_open = open_srq,
 
 static void setup(void)
 {
-	static const DAT_PROVIDER provider;
-	struct dofi_evd *evd;
-
-	ia = dofi_obj_alloc(NULL, &provider, DAT_HANDLE_TYPE_IA, sizeof(*ia));
-	ck_assert_ptr_nonnull(ia);
-	ia->obj.ia = ia;
+	ia = t_bare_ia_open();
 	ia->trans = &trans;
 	ia->limits.max_srqs = 4;
 	ia->limits.max_dtos = LARGE;
 	ia->limits.max_iov = ia->limits.fabric_iov = 4;
-	dofi_lock_init_level(&ia->obj_lock, DOFI_LEVEL_LEAF);
-	dofi_lock_init_level(&ia->engine.lock, DOFI_LEVEL_ENGINE);
-	dofi_lock_init_level(&ia->engine.stalled_lock, DOFI_LEVEL_LEAF);
-	dofi_list_init(&ia->engine.stalled);
-	dofi_list_init(&ia->engine.work);
-	dofi_list_init(&ia->agents);
-	dofi_list_init(&ia->agent_calls);
-	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
-		dofi_list_init(&ia->objects[i]);
-	dofi_obj_publish(&ia->obj, DAT_HANDLE_TYPE_IA);
-	ck_assert_int_eq(dofi_evd_new(ia, 4, NULL, DAT_EVD_ASYNC_FLAG, &evd), 0);
-	ia->async_evd = evd;
 	ok(dofi_pz_create(ia, &pz));
 }
 
 static void teardown(void)
 {
 	ck_assert_int_eq(fabric.open, 0);
-	ck_assert_uint_eq(ia->counts[DAT_HANDLE_TYPE_SRQ], 0);
 	ok(dofi_pz_free(pz)); /* no SRQ uses it */
-	ok(dofi_evd_free(ia->async_evd));
+	t_bare_ia_close(ia);
 }
 
 static DAT_SRQ_HANDLE new_srq(uint32_t max_dtos, uint32_t low_watermark)
