@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Reports of the counters, also while other threads create and free EPs. */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/api/counters.h"
@@ -30,7 +31,7 @@ static struct dofi_evd evd;
 static void (*between)(void);
 
 void *__real_calloc(size_t number, size_t size);
-void *__wrap_calloc(size_t number, size_t size);
+T_STAND_IN void *__wrap_calloc(size_t number, size_t size);
 
 void *__wrap_calloc(size_t number, size_t size)
 {

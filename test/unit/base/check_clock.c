@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Deadlines, by a clock of the test. */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/base/clock.h"
@@ -12,9 +13,9 @@
 
 /* --- the kernel; the linker redirects these calls --- */
 
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p);
-int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
-		 const sigset_t *sigmask);
+T_STAND_IN int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p);
+T_STAND_IN int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+			    const sigset_t *sigmask);
 
 static struct {
 	struct pollfd *fds;

@@ -4,6 +4,7 @@
  * watermark, and receives that the fabric takes later or never.
  */
 #include "../../lib/bare_ia.h"
+#include "../../lib/t_hooks.h"
 
 #include "../../../prov/ofi/api/pz.h"
 #include "../../../prov/ofi/dto/op_context.h"
@@ -38,13 +39,13 @@ static bool fails(void)
 }
 
 void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
+T_STAND_IN void *__wrap_malloc(size_t size);
 void *__real_realloc(void *memory, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
+T_STAND_IN void *__wrap_realloc(void *memory, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
+T_STAND_IN void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
-void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+T_STAND_IN void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
 int __real_dofi_random(void *bytes, size_t size);
 int __wrap_dofi_random(void *bytes, size_t size);
 
