@@ -19,6 +19,7 @@ unit_tests = \
 	%D%/unit/progress/check_cqs \
 	%D%/unit/dto/check_credit \
 	%D%/unit/registry/check_dispatch1 %D%/unit/registry/check_dispatch2 \
+	%D%/unit/cm/check_cr \
 	%D%/unit/cm/check_drain \
 	%D%/unit/progress/check_progress_thread \
 	%D%/unit/fabric/check_eqs \
@@ -34,6 +35,8 @@ unit_tests = \
 	%D%/unit/transport/check_live_threads \
 	%D%/unit/dto/check_control \
 	%D%/unit/dto/check_control_message \
+	%D%/unit/base/check_addr \
+	%D%/unit/base/check_clock \
 	%D%/unit/base/check_cookie \
 	%D%/unit/memory/check_local_socket \
 	%D%/unit/memory/check_remote_copy \
@@ -43,6 +46,9 @@ unit_tests = \
 	%D%/unit/base/check_lock_order \
 	%D%/unit/base/check_log \
 	%D%/unit/api/check_attr \
+	%D%/unit/api/check_counters \
+	%D%/unit/api/check_ia_choose \
+	%D%/unit/api/check_stats \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
 	%D%/unit/object/check_mr \
@@ -89,6 +95,8 @@ unit_tests = \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_rdm \
 	%D%/unit/transport/check_rdm_post \
+	%D%/unit/dto/check_atomic \
+	%D%/unit/dto/check_srq \
 	%D%/unit/dto/check_ud \
 	%D%/unit/dto/check_data_flag \
 	%D%/unit/progress/check_cq_ready \
@@ -350,7 +358,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 # calls.
 %C%_unit_auth_check_key_SOURCES = %D%/unit/auth/check_key.c $(t_headers)
 %C%_unit_auth_check_key_CPPFLAGS = $(p2_cppflags)
-%C%_unit_auth_check_key_LINK = $(LINK) -Wl,--wrap=write -Wl,--wrap=fsync -Wl,--wrap=linkat
+%C%_unit_auth_check_key_LINK = $(LINK) -Wl,--wrap=write -Wl,--wrap=fsync -Wl,--wrap=linkat \
+	-Wl,--wrap=dofi_random
 %C%_unit_auth_check_key_LDADD = $(p2_libs)
 %C%_unit_auth_check_session_SOURCES = %D%/unit/auth/check_session.c $(t_headers)
 %C%_unit_auth_check_session_CPPFLAGS = $(p2_cppflags)
@@ -360,6 +369,13 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_auth_check_crypto_LINK = $(LINK) -Wl,--wrap=getrandom -Wl,--wrap=mmap -Wl,--wrap=madvise \
 	-Wl,--wrap=EVP_MAC_init
 %C%_unit_auth_check_crypto_LDADD = $(p2_libs)
+%C%_unit_base_check_addr_SOURCES = %D%/unit/base/check_addr.c $(t_headers)
+%C%_unit_base_check_addr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_addr_LDADD = $(p2_libs)
+%C%_unit_base_check_clock_SOURCES = %D%/unit/base/check_clock.c $(t_headers)
+%C%_unit_base_check_clock_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_clock_LINK = $(LINK) -Wl,--wrap=clock_gettime -Wl,--wrap=ppoll
+%C%_unit_base_check_clock_LDADD = $(p2_libs)
 %C%_unit_memory_check_local_socket_SOURCES = %D%/unit/memory/check_local_socket.c $(t_headers)
 %C%_unit_memory_check_local_socket_CPPFLAGS = $(p2_cppflags)
 %C%_unit_memory_check_local_socket_LDADD = $(p2_libs)
@@ -378,9 +394,22 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_attr_SOURCES = %D%/unit/api/check_attr.c $(t_headers)
 %C%_unit_api_check_attr_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_attr_LDADD = $(p2_libs)
+%C%_unit_api_check_counters_SOURCES = %D%/unit/api/check_counters.c $(t_headers)
+%C%_unit_api_check_counters_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_counters_LINK = $(LINK) -Wl,--wrap=calloc
+%C%_unit_api_check_counters_LDADD = $(p2_libs)
+%C%_unit_api_check_ia_choose_SOURCES = %D%/unit/api/check_ia_choose.c $(t_headers)
+%C%_unit_api_check_ia_choose_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ia_choose_LDADD = $(p2_libs)
+%C%_unit_api_check_stats_SOURCES = %D%/unit/api/check_stats.c $(t_headers)
+%C%_unit_api_check_stats_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_stats_LDADD = $(p2_libs)
 %C%_unit_progress_check_cqs_SOURCES = %D%/unit/progress/check_cqs.c $(t_headers)
 %C%_unit_progress_check_cqs_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_cqs_LDADD = $(p2_libs)
+%C%_unit_cm_check_cr_SOURCES = %D%/unit/cm/check_cr.c %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_cm_check_cr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_cr_LDADD = $(p2_libs)
 %C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
@@ -401,6 +430,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_shm_layout_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_repair_SOURCES = %D%/unit/transport/check_shm_repair.c $(t_headers)
 %C%_unit_transport_check_shm_repair_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_repair_LINK = $(LINK) -Wl,--wrap=syscall
 %C%_unit_transport_check_shm_repair_LDADD = $(p2_libs)
 %C%_unit_transport_check_live_threads_SOURCES = %D%/unit/transport/check_live_threads.c $(t_headers)
 %C%_unit_transport_check_live_threads_CPPFLAGS = $(p2_cppflags)
@@ -417,6 +447,16 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_peer_SOURCES = %D%/unit/transport/check_peer.c $(t_headers)
 %C%_unit_transport_check_peer_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_peer_LDADD = $(p2_libs)
+%C%_unit_dto_check_atomic_SOURCES = %D%/unit/dto/check_atomic.c $(t_headers)
+%C%_unit_dto_check_atomic_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_atomic_LINK = $(LINK) -Wl,--wrap=dofi_release_rings -Wl,--wrap=dofi_ep_issue \
+	-Wl,--wrap=dofi_ep_stall
+%C%_unit_dto_check_atomic_LDADD = $(p2_libs)
+%C%_unit_dto_check_srq_SOURCES = %D%/unit/dto/check_srq.c %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_dto_check_srq_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_srq_LINK = $(LINK) -Wl,--wrap=malloc -Wl,--wrap=realloc \
+	-Wl,--wrap=aligned_alloc -Wl,--wrap=mmap -Wl,--wrap=dofi_random
+%C%_unit_dto_check_srq_LDADD = $(p2_libs)
 %C%_unit_dto_check_ud_SOURCES = %D%/unit/dto/check_ud.c $(t_headers)
 %C%_unit_dto_check_ud_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_ud_LDADD = $(p2_libs)

@@ -519,14 +519,14 @@ START_TEST(UD_017_address_handles_are_freed)
 	ways = establish(us, &listener[1], peer);
 	others = establish(us, &listener[1], peer);
 	t_ok(dat_ib_ud_ah_free(us->ep, &ways.active.ah));
-	t_bad_arg(dat_ib_ud_ah_free(us->ep, &ways.active.ah));
+	t_bad_arg_of(dat_ib_ud_ah_free(us->ep, &ways.active.ah), 2);
 	t_bad_arg(t_ud_send(us, &ways.active, 8, 1, NO_FLAGS));
 	t_ok(dat_ib_ud_cm_free(us->ep, ways.active.cm.as_ptr));
-	t_bad_arg(dat_ib_ud_cm_free(us->ep, ways.active.cm.as_ptr));
-	t_bad_arg(dat_ib_ud_ah_free(us->ep, NULL));
-	t_bad_arg(dat_ib_ud_ah_free(us->ep, &none.ah));
-	t_bad_arg(dat_ib_ud_cm_free(us->ep, none.cm.as_ptr));
-	t_bad_arg(dat_ib_ud_ah_free(us->ep, &ways.passive.ah)); /* of another IA */
+	t_bad_arg_of(dat_ib_ud_cm_free(us->ep, ways.active.cm.as_ptr), 2);
+	t_bad_arg_of(dat_ib_ud_ah_free(us->ep, NULL), 2);
+	t_bad_arg_of(dat_ib_ud_ah_free(us->ep, &none.ah), 2);
+	t_bad_arg_of(dat_ib_ud_cm_free(us->ep, none.cm.as_ptr), 2);
+	t_bad_arg_of(dat_ib_ud_ah_free(us->ep, &ways.passive.ah), 2); /* of another IA */
 	t_bad_handle(dat_ib_ud_ah_free(us->on->pz, &others.active.ah));
 	t_bad_handle(dat_ib_ud_cm_free(us->request_evd, others.active.cm));
 	/* The handles of the peer and our other handles are not affected. */

@@ -15,6 +15,7 @@
 
 #define NOBODY   65534u
 #define CREATORS 8
+#define DIGITS   64 /* of a new key */
 #define SECRET   "0123456789abcdef0123456789abcdef"
 
 static char dir[64], file[96];
@@ -72,6 +73,7 @@ static void put_secret(const char *text)
 /* --- file systems; the linker redirects these calls --- */
 
 static int write_error, fsync_error, link_error;
+static int random_fails_at;    /* 1: the next time that random bytes are needed; 0: never */
 static size_t most = SIZE_MAX; /* bytes that a write takes */
 
 ssize_t __real_write(int fd, const void *bytes, size_t size);
@@ -83,20 +85,39 @@ int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, in
 
 ssize_t __wrap_write(int fd, const void *bytes, size_t size)
 {
-	errno = write_error;
-	return write_error ? -1 : __real_write(fd, bytes, size < most ? size : most);
+	if (write_error) {
+		errno = write_error;
+		return -1;
+	}
+	return __real_write(fd, bytes, size < most ? size : most);
 }
 
 int __wrap_fsync(int fd)
 {
-	errno = fsync_error;
-	return fsync_error ? -1 : __real_fsync(fd);
+	if (fsync_error) {
+		errno = fsync_error;
+		return -1;
+	}
+	return __real_fsync(fd);
 }
 
 int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags)
 {
-	errno = link_error;
-	return link_error ? -1 : __real_linkat(from_dir, from, to_dir, to, flags);
+	if (link_error) {
+		errno = link_error;
+		return -1;
+	}
+	return __real_linkat(from_dir, from, to_dir, to, flags);
+}
+
+int __real_dofi_random(void *bytes, size_t size);
+int __wrap_dofi_random(void *bytes, size_t size);
+
+int __wrap_dofi_random(void *bytes, size_t size)
+{
+	if (random_fails_at && !--random_fails_at)
+		return -EPERM;
+	return __real_dofi_random(bytes, size);
 }
 
 /* --- */
@@ -116,6 +137,17 @@ START_TEST(test_own_file_is_used)
 	ck_assert_int_eq(load(&key, _i ? "key" : "auto", file), 0);
 	ck_assert_int_eq(key.source, DOFI_KEY_FILE);
 	ck_assert_str_eq(key.path, file);
+}
+END_TEST
+
+START_TEST(test_a_program_without_standard_input_has_a_key)
+{
+	struct dofi_key key;
+
+	close(STDIN_FILENO);
+	ck_assert_int_eq(load(&key, "user", ""), 0); /* makes it, and reads it */
+	ck_assert_int_eq(load(&key, "user", ""), 0);
+	ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO); /* no descriptor is left */
 }
 END_TEST
 
@@ -230,6 +262,32 @@ START_TEST(test_line_ends_do_not_make_a_short_key_long)
 }
 END_TEST
 
+/* Nothing of it is left in memory. */
+START_TEST(test_a_refused_secret_is_wiped)
+{
+	static const struct dofi_secret none;
+	struct dofi_secret secret;
+
+	put_secret("short");
+	memset(&secret, 1, sizeof(secret));
+	ck_assert_int_eq(dofi_secret_read(&secret, AT_FDCWD, file, file), -EINVAL);
+	ck_assert_mem_eq(&secret, &none, sizeof(secret));
+}
+END_TEST
+
+START_TEST(test_a_path_that_can_not_be_read_is_named)
+{
+	char below[128];
+	struct dofi_key key;
+
+	put_secret(SECRET);
+	snprintf(below, sizeof(below), "%s/below", file);
+	ck_assert_int_eq(load(&key, "key", below), -ENOTDIR);
+	assert_said("can't read the key");
+	assert_said(below);
+}
+END_TEST
+
 START_TEST(test_a_missing_file_is_named_with_the_remedy)
 {
 	struct dofi_key key;
@@ -251,9 +309,10 @@ static void user_file(char path[128])
 
 START_TEST(test_the_first_use_makes_a_file_in_the_home)
 {
+	char path[128], text[256] = "";
 	struct dofi_key first, second;
-	char path[128];
 	struct stat st;
+	int fd;
 
 	umask(_i ? 0777 : 0); /* whatever the umask */
 	ck_assert_int_eq(load(&first, "auto", ""), 0);
@@ -264,6 +323,11 @@ START_TEST(test_the_first_use_makes_a_file_in_the_home)
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 07777, 0600);
 	ck_assert_uint_eq(st.st_nlink, 1);
+	fd = open(path, O_RDONLY);
+	ck_assert_int_eq(read(fd, text, sizeof(text)), DIGITS + 1);
+	close(fd);
+	ck_assert_uint_eq(strspn(text, "0123456789abcdef"), DIGITS);
+	ck_assert_int_eq(text[DIGITS], '\n');
 	ck_assert_int_eq(load(&second, "user", ""), 0);
 	ck_assert_mem_eq(first.bytes, second.bytes, sizeof(first.bytes));
 }
@@ -352,7 +416,8 @@ START_TEST(test_creating_a_key_leaves_no_temporary_file)
 	ck_assert_int_eq(load(&key, "user", ""), 0);
 	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
 	fd = open(folder, O_RDONLY | O_DIRECTORY);
-	/* A second key, whose name is in use. */
+	/* A second key, whose name is in use. An older error is not reported. */
+	errno = EIO;
 	ck_assert_int_eq(dofi_secret_make(fd, "key"), 0);
 	close(fd);
 	ck_assert_int_eq(remove(key.path), 0);
@@ -363,6 +428,7 @@ END_TEST
 /* A full disk, and a quota that shows only when the file reaches the disk. */
 START_TEST(test_a_key_that_can_not_be_stored_leaves_no_file)
 {
+	static const int errors[] = {EIO, ENOSPC, EDQUOT, ENOSPC};
 	char folder[128];
 	struct dofi_key key;
 	int fd, ret;
@@ -370,17 +436,47 @@ START_TEST(test_a_key_that_can_not_be_stored_leaves_no_file)
 	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
 	ck_assert_int_eq(mkdir(folder, 0700), 0);
 	fd = open(folder, O_RDONLY | O_DIRECTORY);
-	write_error = _i == 0 ? ENOSPC : 0;
+	write_error = _i == 0 ? EIO : 0;
 	most = _i == 1 ? 10 : SIZE_MAX;
 	fsync_error = _i == 2 ? EDQUOT : 0;
 	link_error = _i == 3 ? ENOSPC : 0;
 	ret = dofi_secret_make(fd, "key");
-	ck_assert_int_eq(ret, _i == 2 ? -EDQUOT : -ENOSPC);
+	ck_assert_int_eq(ret, -errors[_i]);
 	ck_assert_int_eq(load(&key, "user", ""), -ENOENT);
 	write_error = fsync_error = link_error = 0;
 	most = SIZE_MAX;
 	close(fd);
 	ck_assert_msg(!rmdir(folder), "something is left in %s", folder);
+}
+END_TEST
+
+START_TEST(test_without_random_bytes_there_is_no_new_key)
+{
+	char folder[128];
+	int fd;
+
+	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	fd = open(folder, O_RDONLY | O_DIRECTORY);
+	random_fails_at = _i;
+	ck_assert_int_eq(dofi_secret_make(fd, "key"), -EPERM);
+	ck_assert_int_eq(random_fails_at, 0);
+	close(fd);
+	ck_assert_msg(!rmdir(folder), "something is left in %s", folder);
+}
+END_TEST
+
+START_TEST(test_a_folder_that_is_gone_gets_no_key)
+{
+	char folder[128];
+	int fd;
+
+	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	fd = open(folder, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(rmdir(folder), 0);
+	ck_assert_int_eq(dofi_secret_make(fd, "key"), -ENOENT);
+	close(fd);
 }
 END_TEST
 
@@ -490,6 +586,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, test_own_file_is_used, 0, 2);
+	tcase_add_test(tcase, test_a_program_without_standard_input_has_a_key);
 	tcase_add_test(tcase, test_line_ends_are_ignored);
 	tcase_add_test(tcase, test_the_id_is_no_part_of_the_key);
 	tcase_add_loop_test(tcase, test_a_file_that_others_may_read_or_write_is_refused, 0, 6);
@@ -498,6 +595,8 @@ int main(void)
 	tcase_add_loop_test(tcase, test_fifo_or_device_is_refused_at_once, 0, 2);
 	tcase_add_loop_test(tcase, test_length_of_a_file_is_checked, 0, 6);
 	tcase_add_test(tcase, test_line_ends_do_not_make_a_short_key_long);
+	tcase_add_test(tcase, test_a_refused_secret_is_wiped);
+	tcase_add_test(tcase, test_a_path_that_can_not_be_read_is_named);
 	tcase_add_test(tcase, test_a_missing_file_is_named_with_the_remedy);
 	tcase_add_loop_test(tcase, test_the_first_use_makes_a_file_in_the_home, 0, 2);
 	tcase_add_test(tcase, test_a_folder_that_others_may_write_to_is_refused);
@@ -506,6 +605,8 @@ int main(void)
 	tcase_add_test(tcase, test_processes_that_create_a_key_at_once_agree);
 	tcase_add_test(tcase, test_creating_a_key_leaves_no_temporary_file);
 	tcase_add_loop_test(tcase, test_a_key_that_can_not_be_stored_leaves_no_file, 0, 4);
+	tcase_add_loop_test(tcase, test_without_random_bytes_there_is_no_new_key, 1, 3);
+	tcase_add_test(tcase, test_a_folder_that_is_gone_gets_no_key);
 	tcase_add_loop_test(tcase, test_a_file_system_without_hard_links, 0, 4);
 	tcase_add_test(tcase, test_a_file_in_place_of_the_folder_is_refused);
 	tcase_add_test(tcase, test_without_a_writable_home_the_key_is_that_of_the_host);

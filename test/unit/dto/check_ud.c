@@ -188,6 +188,33 @@ START_TEST(each_EP_has_a_number_and_its_datagrams)
 }
 END_TEST
 
+/* The table has a place for each EP. */
+START_TEST(an_EP_without_a_number_is_no_UD_EP)
+{
+	enum { PLACE = 100 };
+	struct dofi_ep third = {.obj.ia = &ia}, **places;
+
+	open_eps();
+	places = dofi_ud_pool_eps(&ia);
+	for (uint32_t i = 0; i < DOFI_UD_EPS; i++)
+		places[i] = places[i] ? places[i] : &eps[0];
+	dofi_unlock(&ia.engine.lock);
+	ck_assert_int_eq(dofi_ud_open(&third), -FI_ENOSPC);
+	ck_assert_ptr_null(third.ud);
+	ck_assert_ptr_null(third.fep);
+	ck_assert(!third.path_up);
+	dofi_lock(&ia.engine.lock);
+	places[PLACE] = NULL;
+	dofi_unlock(&ia.engine.lock);
+	ck_assert_int_eq(dofi_ud_open(&third), 0);
+	dofi_lock(&ia.engine.lock);
+	ck_assert_ptr_eq(places[PLACE], &third);
+	ck_assert_uint_eq(third.ud->number % DOFI_UD_EPS, PLACE);
+	ck_assert_uint_le(third.ud->number, DOFI_UD_NUMBER);
+	ck_assert(third.path_up);
+}
+END_TEST
+
 START_TEST(datagrams_without_a_receive_are_dropped)
 {
 	char memory[64];
@@ -565,6 +592,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, each_EP_has_a_number_and_its_datagrams);
+	tcase_add_test(tc, an_EP_without_a_number_is_no_UD_EP);
 	tcase_add_test(tc, datagrams_without_a_receive_are_dropped);
 	tcase_add_test(tc, datagrams_for_unknown_endpoints_are_dropped);
 	tcase_add_test(tc, receives_refused_by_eagain_are_posted_later);

@@ -3,6 +3,7 @@
  * Our region, and processes that take its lock or an entry of its queue. The repair releases those
  * of a killed process, and never those of a living process.
  */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/fabric/quirks.h"
@@ -10,14 +11,18 @@
 #include "../../../prov/ofi/transport/shm_layout.h"
 #include "../../../prov/ofi/transport/shm_repair.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -39,7 +44,7 @@ struct head {
 	uint64_t map, total, cmd_queue, resp_ring, inject, sar;
 };
 
-enum { HOLDER, CLAIMER, BYSTANDER };
+enum { HOLDER, CLAIMER, BYSTANDER, OUTDATED /* with another libfabric */ };
 
 static struct dofi_ia ia;
 static struct head *own;
@@ -109,12 +114,45 @@ static struct head *make_region(char *name, pid_t pid)
 	return head;
 }
 
+/* The members of layout 4 that lie where those of layout 8 are. */
+static void become_layout_4(struct head *head)
+{
+	head->number = 4;
+	head->map = CMD_QUEUE;
+	head->total = RESP_RING;
+	head->cmd_queue = INJECT;
+	head->resp_ring = SAR;
+}
+
 static void remove_region(const char *name)
 {
 	char path[96];
 
 	path_of(path, name);
 	unlink(path);
+}
+
+/* --- a kernel without pidfds; the linker redirects this call --- */
+
+static bool no_pidfds;
+
+long __real_syscall(long number, ...);
+T_STAND_IN long __wrap_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...)
+{
+	va_list args;
+	long a[6];
+
+	if (no_pidfds && number == SYS_pidfd_open) {
+		errno = ENOSYS;
+		return -1;
+	}
+	va_start(args, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(args, long);
+	va_end(args);
+	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 /* --- what the engine calls --- */
@@ -180,9 +218,12 @@ static struct process start(int role)
 	ck_assert_int_ge(process.pid, 0);
 	if (!process.pid) {
 		char name[64];
+		struct head *head;
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		make_region(name, getpid());
+		head = make_region(name, getpid());
+		if (role == OUTDATED)
+			become_layout_4(head);
 		be(role, fds[1]);
 	}
 	ck_assert_int_eq(read(fds[0], &byte, 1), 1);
@@ -262,11 +303,14 @@ static bool stays(bool (*condition)(void))
 	return true;
 }
 
+/* Without standard input, the first peer's descriptor is 0. */
 START_TEST(lock_of_a_killed_process_is_released)
 {
 	struct process holder, bystander;
 
 	open_own();
+	if (_i)
+		close(STDIN_FILENO);
 	holder = start(HOLDER);
 	bystander = start(BYSTANDER);
 	ck_assert(!lock_is_free());
@@ -308,21 +352,104 @@ START_TEST(a_stopped_process_keeps_its_lock)
 }
 END_TEST
 
+/* --- peers whose death cannot be noticed --- */
+
+/*
+ * Its region does not exist, or the process with the region's number has not mapped it, or its
+ * layout is another one, or the kernel does not tell the end of processes.
+ */
+enum { NO_REGION, NOT_MAPPED, OTHER_LAYOUT, NO_PIDFDS, REASONS };
+
+static struct process start_unknown(int reason)
+{
+	struct process process = {.name = "fi_shm://no such region"};
+
+	if (reason == OTHER_LAYOUT)
+		return start(OUTDATED);
+	if (reason == NO_PIDFDS) {
+		no_pidfds = true;
+		process = start(BYSTANDER);
+		no_pidfds = false;
+		return process;
+	}
+	if (reason == NOT_MAPPED)
+		make_region(process.name, getppid());
+	process.peer = watch(process.name);
+	ck_assert_ptr_nonnull(process.peer);
+	return process;
+}
+
+static void end_unknown(const struct process *process)
+{
+	if (process->pid)
+		end(process);
+	else
+		remove_region(process->name);
+}
+
 /* While its death is not known, it may hold the lock. */
 START_TEST(a_peer_that_cannot_be_watched_keeps_its_lock)
 {
-	static const char unknown[] = "fi_shm://no such region";
-	struct dofi_shm_peer *peer;
-	struct process holder;
+	struct process unknown, holder;
 
 	open_own();
-	peer = watch(unknown);
-	ck_assert_ptr_nonnull(peer);
+	unknown = start_unknown(_i);
 	holder = start(HOLDER);
 	end(&holder);
 	ck_assert(stays(lock_is_free));
-	stop_using(peer);
+	stop_using(unknown.peer);
 	await(lock_is_free);
+	end_unknown(&unknown);
+	close_own();
+}
+END_TEST
+
+/* The program's descriptors, also later ones, are not closed with the peer. */
+START_TEST(a_peer_that_cannot_be_watched_has_no_descriptor)
+{
+	struct process unknown;
+	int first, later;
+
+	open_own();
+	ck_assert_int_eq(dup2(eventfd(0, 0), STDIN_FILENO), STDIN_FILENO);
+	first = eventfd(0, 0);
+	close(first);
+	unknown = start_unknown(_i);
+	ck_assert_int_ge(fcntl(STDIN_FILENO, F_GETFD), 0);
+	later = eventfd(0, 0);
+	ck_assert_int_eq(later, first);
+	forget(unknown.peer, true);
+	ck_assert_int_ge(fcntl(STDIN_FILENO, F_GETFD), 0);
+	ck_assert_int_ge(fcntl(later, F_GETFD), 0);
+	end_unknown(&unknown);
+	close_own();
+}
+END_TEST
+
+/* Until the thread that repairs has woken the one that drives the engine. */
+static void await_kick(void)
+{
+	struct pollfd kick = {.fd = ia.engine.wake_fd, .events = POLLIN};
+	uint64_t count;
+
+	ck_assert_msg(poll(&kick, 1, LIMIT_S * 1000) == 1, "nothing was repaired");
+	ck_assert_int_eq(read(kick.fd, &count, sizeof(count)), sizeof(count));
+}
+
+/* The requests that wait for a dead peer end when the engine lets go of it, however late. */
+START_TEST(a_dead_peer_is_settled_when_it_is_used_no_more)
+{
+	struct process other;
+
+	ia.engine.wake_fd = eventfd(0, 0);
+	atomic_store(&ia.wait.asleep, 1);
+	open_own();
+	other = start(BYSTANDER);
+	await_kick();
+	end(&other);
+	await_kick(); /* then the thread sleeps until it is woken */
+	stop_using(other.peer);
+	await_kick();
 	close_own();
 }
 END_TEST
@@ -383,10 +510,12 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 2 * LIMIT_S);
-	tcase_add_test(tcase, lock_of_a_killed_process_is_released);
+	tcase_add_loop_test(tcase, lock_of_a_killed_process_is_released, 0, 2);
 	tcase_add_test(tcase, entry_of_a_killed_process_is_released);
 	tcase_add_loop_test(tcase, a_stopped_process_keeps_its_lock, HOLDER, CLAIMER + 1);
-	tcase_add_test(tcase, a_peer_that_cannot_be_watched_keeps_its_lock);
+	tcase_add_loop_test(tcase, a_peer_that_cannot_be_watched_keeps_its_lock, 0, REASONS);
+	tcase_add_loop_test(tcase, a_peer_that_cannot_be_watched_has_no_descriptor, 0, REASONS);
+	tcase_add_test(tcase, a_dead_peer_is_settled_when_it_is_used_no_more);
 	tcase_add_test(tcase, region_of_a_killed_process_accepts_nothing);
 	tcase_add_test(tcase, lock_of_a_removed_peer_is_released);
 	tcase_add_test(tcase, a_fabric_without_such_locks);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Deadlines, by a clock of the test. */
+#include "t_hooks.h"
+#include "unit.h"
+
+#include "../../../prov/ofi/base/clock.h"
+#include "../../../prov/ofi/base/dat_api.h"
+
+#include <time.h>
+
+#define SECOND UINT64_C(1000000000)
+#define NOW    (5 * SECOND + 7)
+
+/* --- the kernel; the linker redirects these calls --- */
+
+T_STAND_IN int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p);
+T_STAND_IN int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+			    const sigset_t *sigmask);
+
+static struct {
+	struct pollfd *fds;
+	nfds_t n;
+	bool limited;
+	struct timespec timeout;
+	const sigset_t *sigmask;
+} seen;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p)
+{
+	ck_assert_int_eq(clock, CLOCK_MONOTONIC);
+	*time_p = (struct timespec){.tv_sec = NOW / SECOND, .tv_nsec = NOW % SECOND};
+	return 0;
+}
+
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *sigmask)
+{
+	seen.fds = fds;
+	seen.n = n;
+	seen.limited = timeout;
+	if (timeout)
+		seen.timeout = *timeout;
+	seen.sigmask = sigmask;
+	return 1;
+}
+
+/* --- */
+
+START_TEST(a_timeout_is_in_microseconds)
+{
+	ck_assert_uint_eq(dofi_now(), NOW);
+	ck_assert_uint_eq(dofi_deadline(0), NOW);
+	ck_assert_uint_eq(dofi_deadline(1), NOW + 1000);
+	ck_assert_uint_eq(dofi_deadline(UINT32_MAX - 1), NOW + (UINT32_MAX - 1) * UINT64_C(1000));
+	ck_assert_uint_eq(dofi_deadline(DAT_TIMEOUT_INFINITE), DOFI_FOREVER);
+}
+END_TEST
+
+START_TEST(a_poll_ends_at_its_deadline)
+{
+	static const struct {
+		uint64_t deadline;
+		bool limited;
+		time_t s;
+		long ns;
+	} cases[] = {{NOW + 3 * SECOND + 9, true, 3, 9},
+		     {NOW + 1, true, 0, 1},
+		     {NOW, true, 0, 0},
+		     {NOW - 1, true, 0, 0},
+		     {0, true, 0, 0},
+		     {DOFI_FOREVER, false, 0, 0}};
+	struct pollfd fds[2];
+	sigset_t set = {0};
+
+	ck_assert_int_eq(dofi_poll_until(fds, 2, cases[_i].deadline, &set), 1);
+	ck_assert_ptr_eq(seen.fds, fds);
+	ck_assert_uint_eq(seen.n, 2);
+	ck_assert_ptr_eq(seen.sigmask, &set);
+	ck_assert(seen.limited == cases[_i].limited);
+	ck_assert_int_eq(seen.timeout.tv_sec, cases[_i].s);
+	ck_assert_int_eq(seen.timeout.tv_nsec, cases[_i].ns);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("clock");
+	TCase *tcase = tcase_create("clock");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, a_timeout_is_in_microseconds);
+	tcase_add_loop_test(tcase, a_poll_ends_at_its_deadline, 0, 6);
+	return t_run(suite);
+}
