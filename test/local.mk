@@ -61,6 +61,7 @@ unit_tests = \
 	%D%/unit/object/check_object1 %D%/unit/object/check_object2 \
 	%D%/unit/object/check_op1 %D%/unit/object/check_op2 \
 	%D%/unit/base/check_param \
+	%D%/unit/base/check_run_delay \
 	%D%/unit/transport/check_peer \
 	%D%/unit/transport/check_receive_slots \
 	%D%/unit/dto/check_post \
@@ -372,6 +373,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_base_check_addr_SOURCES = %D%/unit/base/check_addr.c $(t_headers)
 %C%_unit_base_check_addr_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_addr_LDADD = $(p2_libs)
+%C%_unit_base_check_run_delay_SOURCES = %D%/unit/base/check_run_delay.c $(t_headers)
+%C%_unit_base_check_run_delay_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_run_delay_LINK = $(LINK) -Wl,--wrap=open -Wl,--wrap=dofi_now
+%C%_unit_base_check_run_delay_LDADD = $(p2_libs)
+
 %C%_unit_base_check_clock_SOURCES = %D%/unit/base/check_clock.c $(t_headers)
 %C%_unit_base_check_clock_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_clock_LINK = $(LINK) -Wl,--wrap=clock_gettime -Wl,--wrap=ppoll
@@ -617,7 +623,8 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_linger_LDADD = $(p2_libs)
 %C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c $(t_headers)
 %C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_strangers_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4 -Wl,--wrap=socket
+%C%_unit_cm_check_strangers_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4 -Wl,--wrap=socket \
+	-Wl,--wrap=dofi_run_delay_is_high
 %C%_unit_cm_check_strangers_LDADD = $(p2_libs)
 %C%_unit_dto_check_failure_SOURCES = %D%/unit/dto/check_failure.c $(t_headers)
 %C%_unit_dto_check_failure_CPPFLAGS = $(p2_cppflags)

@@ -3,6 +3,8 @@
 
 #include "must.h"
 
+#include "../../prov/ofi/base/run_delay.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -55,6 +57,7 @@ struct kernel_faults kernel_faults;
 struct kernel_process kernel_process = {0, KERNEL_LOOPBACK, KERNEL_SOCKETS};
 uint64_t kernel_time = 1000 * KERNEL_MS;
 uint32_t kernel_seed;
+bool kernel_is_busy;
 long kernel_allocated;
 size_t kernel_allocated_bytes, kernel_mapped_bytes;
 void (*kernel_pause)(void);
@@ -226,6 +229,7 @@ void kernel_begin(const struct kernel_peers *to)
 	kernel_faults = (struct kernel_faults){0};
 	kernel_time = 1000 * KERNEL_MS;
 	kernel_seed = 0;
+	kernel_is_busy = false;
 	next_port = 40000;
 	is_on = true;
 	while (last && socks[last - 1].kind == FREE)
@@ -767,6 +771,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 }
 
 int __wrap_dofi_random(void *bytes, size_t size);
+void __wrap_dofi_run_delay_refresh(struct dofi_run_delay *sample);
+bool __wrap_dofi_run_delay_is_high(const struct dofi_run_delay *since);
 int __wrap_getifaddrs(struct ifaddrs **all);
 
 /* Deterministic numbers. */
@@ -786,6 +792,18 @@ int __wrap_dofi_random(void *bytes, size_t size)
 {
 	__wrap_getrandom(bytes, size, 0);
 	return 0;
+}
+
+/* Whether the plan has busy hosts decides what the scheduler's statistics would say. */
+void __wrap_dofi_run_delay_refresh(struct dofi_run_delay *sample)
+{
+	(void)sample;
+}
+
+bool __wrap_dofi_run_delay_is_high(const struct dofi_run_delay *since)
+{
+	(void)since;
+	return kernel_is_busy;
 }
 
 /* There is only the loopback device, which the library does not look up. */

@@ -46,6 +46,7 @@ extern struct kernel_faults kernel_faults;
 extern struct kernel_process kernel_process;
 extern uint64_t kernel_time;  /* ns */
 extern uint32_t kernel_seed;  /* of the random numbers */
+extern bool kernel_is_busy;   /* processes wait long for a processor */
 extern long kernel_allocated; /* what calloc, malloc and realloc gave and free did not take back */
 extern size_t kernel_allocated_bytes, kernel_mapped_bytes;
 

@@ -512,6 +512,7 @@ void world_begin(const struct plan *of, const struct world_consumer *by, bool sh
 	net_begin(&plan->net, plan->processes, random_stream(plan->seed, 3), wake);
 	fabric_begin(&fabric, plan->processes, wake);
 	kernel_seed = (uint32_t)random_next(&rnd);
+	kernel_is_busy = plan->is_busy;
 	kernel_pause = plan->is_crowd ? NULL : pause_now_and_then;
 	world = kernel_grow(world, &world_room, (size_t)plan->processes, sizeof(*world));
 	memset(world, 0, world_room * sizeof(*world));

@@ -291,8 +291,8 @@ static void chan_ready(struct dofi_fd *fd, uint32_t events)
 
 /*
  * Whether the handshake continues although its time is over. Data may lie in the socket if this
- * process had no processor meanwhile. If other dialled peers have answered recently, an overloaded
- * host may not have come to this one yet.
+ * process had no processor meanwhile. If other dialled peers have answered recently, or this host
+ * is overloaded, the peer may not have come to this dial yet.
  */
 static bool goes_on(struct dofi_chan *chan)
 {
@@ -305,7 +305,8 @@ static bool goes_on(struct dofi_chan *chan)
 	if (chan->step == step) {
 		if (chan->accepted || ++chan->overdue >= MAX_OVERDUE)
 			return false;
-		until = chan->ia->cm.last_answer + limit;
+		if (!dofi_run_delay_is_high(&chan->delay))
+			until = chan->ia->cm.last_answer + limit;
 	}
 	if (until <= dofi_now())
 		return false;

@@ -11,6 +11,7 @@
 #include "object/ia_parts.h"
 
 #include "base/addr.h"
+#include "base/run_delay.h"
 #include "progress/engine.h"
 #include "auth/session.h"
 #include "cm/wire.h"
@@ -46,7 +47,8 @@ struct dofi_chan {
 	int err;      /* DEAD: the dial's negative errno */
 	int send_err; /* sending failed; the channel closes when the socket is read */
 	uint32_t tries;
-	uint32_t overdue; /* HANDSHAKE: how often the limit of time was over */
+	struct dofi_run_delay delay; /* a second before it was dialled, or later */
+	uint32_t overdue;            /* HANDSHAKE: how often the limit of time was over */
 	struct sockaddr_storage names[DOFI_CHAN_NAMES]; /* [0]: where the socket was dialled */
 	uint32_t nnames;
 	enum dofi_handshake_step step; /* of HANDSHAKE */

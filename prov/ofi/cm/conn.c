@@ -8,6 +8,7 @@
 #include "cm/channel.h"
 #include "cm/channel_read.h"
 #include "cm/conn_state.h"
+#include "cm/disconnect.h"
 #include "object/ep.h"
 #include "progress/timer.h"
 #include "progress/cq_watch.h"
@@ -140,6 +141,11 @@ static bool reads_outcome(struct dofi_conn *conn)
 	return dofi_conn_by_id(ia, id) != conn || !awaits_path(conn);
 }
 
+static bool awaits_last_word(const struct dofi_conn *conn)
+{
+	return conn->state == DOFI_CONN_GOODBYE_PENDING || conn->state == DOFI_CONN_DATA_PENDING;
+}
+
 /* If nobody listened, this was known before the time was over, and is the reason to report. */
 static void timer_fired(struct dofi_timer *timer)
 {
@@ -147,6 +153,8 @@ static void timer_fired(struct dofi_timer *timer)
 	bool refused = conn->state == DOFI_CONN_DIALLING && conn->redial.until;
 
 	if (conn->state == DOFI_CONN_GOODBYE_PENDING && conn->chan && reads_goodbye(conn))
+		return;
+	if (awaits_last_word(conn) && dofi_conn_waits_longer(conn))
 		return;
 	if (awaits_path(conn) && conn->chan && reads_outcome(conn))
 		return;

@@ -77,6 +77,9 @@ struct dofi_conn {
 	/* a mark that came before the address handle existed; its answer is due. 0: none */
 	uint32_t ud_mark;
 	struct dofi_timer timer; /* raises DOFI_ON_TIMER; each state sets it for its own purpose */
+	/* GOODBYE_PENDING, DATA_PENDING: how often the wait was prolonged; for that decision */
+	uint32_t prolonged;
+	struct dofi_run_delay delay;
 
 	/* --- the end; conn_end.h --- */
 	struct dofi_work work;       /* carries the end out */

@@ -19,7 +19,8 @@
  * Grace period between the end of the data path and the peer's BYE on the control channel, in
  * either order.
  */
-#define LAST_WORD_NS 1000000000u
+#define LAST_WORD_NS  1000000000u
+#define MAX_PROLONGED 4u /* on an overloaded host */
 
 /* --- graceful disconnect --- */
 
@@ -127,7 +128,23 @@ bool dofi_conn_data_may_follow(struct dofi_conn *conn, uint32_t sent)
 
 static void wait_a_while(struct dofi_conn *conn)
 {
+	struct dofi_cm *cm = &conn->ia->cm;
+
+	dofi_run_delay_refresh(&cm->delay);
+	conn->delay = cm->delay;
+	conn->prolonged = 0;
 	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + LAST_WORD_NS);
+}
+
+bool dofi_conn_waits_longer(struct dofi_conn *conn)
+{
+	dofi_assert_held(&conn->ia->engine.lock);
+	if (!conn->chan || conn->prolonged >= MAX_PROLONGED ||
+	    !dofi_run_delay_is_high(&conn->delay))
+		return false;
+	conn->prolonged++;
+	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + LAST_WORD_NS);
+	return true;
 }
 
 void dofi_act_await_data(struct dofi_conn *conn, const struct dofi_msg *bye)

@@ -33,6 +33,12 @@ bool dofi_conn_data_may_follow(struct dofi_conn *conn, uint32_t sent);
 /* Called by issue.c: all messages that the peer's BYE counts have come. */
 void dofi_conn_last_message(struct dofi_conn *conn);
 
+/*
+ * The time of the wait for the peer's BYE, or its messages, is over. True: the peer's process lives
+ * and the host is overloaded, so the wait goes on, up to five times as long in all.
+ */
+bool dofi_conn_waits_longer(struct dofi_conn *conn);
+
 /* Called by channel.c: the channel is lost. orderly: after GOODBYE. conn->chan is NULL. */
 void dofi_conn_chan_lost(struct dofi_conn *conn, bool orderly);
 

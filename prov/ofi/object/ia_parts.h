@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/lock.h"
+#include "base/run_delay.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -254,7 +255,8 @@ struct dofi_cm {
 	struct dofi_list chans;     /* all except strangers and dead ones */
 	struct dofi_list strangers; /* accepted sockets that have not sent HELLO, oldest first */
 	struct dofi_list dead;
-	uint64_t last_answer; /* when a peer that was dialled got on with its handshake */
+	uint64_t last_answer;        /* when a peer that was dialled got on with its handshake */
+	struct dofi_run_delay delay; /* a second before the latest dial, or later */
 	uint32_t nstrangers, max_strangers;
 	struct dofi_list listeners;         /* of struct dofi_sp, by link */
 	uint32_t naccepted;                 /* accepted channels that are up; crowd.h */

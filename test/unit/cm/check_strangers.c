@@ -13,6 +13,7 @@
 #include "../../../prov/ofi/cm/channel_dial.h"
 #include "../../../prov/ofi/cm/cm.h"
 #include "../../../prov/ofi/cm/conn.h"
+#include "../../../prov/ofi/cm/disconnect.h"
 #include "../../../prov/ofi/cm/listener.h"
 #include "../../../prov/ofi/cm/service_point.h"
 #include "../../../prov/ofi/cm/stranger.h"
@@ -64,6 +65,16 @@ int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags)
 	no_descriptors--;
 	errno = EMFILE;
 	return -1;
+}
+
+static bool overloaded;
+
+bool __wrap_dofi_run_delay_is_high(const struct dofi_run_delay *since);
+
+bool __wrap_dofi_run_delay_is_high(const struct dofi_run_delay *since)
+{
+	(void)since;
+	return overloaded;
 }
 
 static void setup(void)
@@ -196,6 +207,44 @@ START_TEST(a_peer_has_time_as_long_as_others_answer)
 	}
 	expire(chan); /* but not for ever */
 	expect_open("0");
+}
+END_TEST
+
+/* The peer, mostly on the same host, has no processor either. */
+START_TEST(a_peer_has_time_while_this_host_is_overloaded)
+{
+	struct dofi_chan *chan = dialled();
+
+	overloaded = true;
+	for (int i = 0; i < 4; i++) {
+		expire(chan);
+		expect_open("1");
+	}
+	expire(chan);
+	expect_open("0");
+}
+END_TEST
+
+/* Which the peer sends, as long as its process lives. */
+START_TEST(a_last_word_has_time_while_this_host_is_overloaded)
+{
+	struct dofi_conn *conn = dofi_conn_new(&ia, DOFI_CONN_GOODBYE_PENDING);
+
+	ck_assert_ptr_nonnull(conn);
+	overloaded = true;
+	ck_assert(!dofi_conn_waits_longer(conn)); /* without a channel the peer is dead */
+	conn->chan = dialled();
+	for (int i = 0; i < 4; i++) {
+		ck_assert(dofi_conn_waits_longer(conn));
+		ck_assert_uint_gt(conn->timer.deadline, dofi_now());
+	}
+	ck_assert(!dofi_conn_waits_longer(conn));
+	conn->prolonged = 0;
+	overloaded = false;
+	ck_assert(!dofi_conn_waits_longer(conn));
+	dofi_timer_cancel(&ia, &conn->timer);
+	conn->chan = NULL;
+	dofi_conn_free(conn);
 }
 END_TEST
 
@@ -490,6 +539,8 @@ int main(void)
 	tcase_add_test(tc, what_has_come_counts_before_the_time);
 	tcase_add_test(tc, a_peer_has_time_as_long_as_others_answer);
 	tcase_add_test(tc, a_peer_has_no_more_time_when_nobody_answers);
+	tcase_add_test(tc, a_peer_has_time_while_this_host_is_overloaded);
+	tcase_add_test(tc, a_last_word_has_time_while_this_host_is_overloaded);
 	tcase_add_test(tc, connections_go_with_the_connection_manager);
 	tcase_add_test(tc, the_oldest_goes);
 	tcase_add_test(tc, the_oldest_that_has_said_nothing_goes);
