@@ -93,6 +93,7 @@ unit_tests = \
 	%D%/unit/transport/check_memory_box \
 	%D%/unit/transport/check_memory_in \
 	%D%/unit/transport/check_memory_out \
+	%D%/unit/transport/check_memory_poll \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_rdm \
 	%D%/unit/transport/check_rdm_post \
@@ -498,6 +499,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_same_process_SOURCES = %D%/unit/fabric/check_same_process.c $(t_headers)
 %C%_unit_fabric_check_same_process_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_same_process_LDADD = $(p2_libs)
+%C%_unit_transport_check_memory_poll_SOURCES = %D%/unit/transport/check_memory_poll.c $(t_headers)
+%C%_unit_transport_check_memory_poll_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_memory_poll_LINK = $(LINK) -Wl,--wrap=dofi_memory_take_cells -Wl,--wrap=dofi_reap
+%C%_unit_transport_check_memory_poll_LDADD = $(p2_libs)
+
 %C%_unit_transport_check_memory_out_SOURCES = %D%/unit/transport/check_memory_out.c $(t_headers)
 %C%_unit_transport_check_memory_out_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_out_LINK = $(LINK) -Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_remote_write \

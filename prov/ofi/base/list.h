@@ -33,6 +33,11 @@ static inline void dofi_list_add_tail(struct dofi_list *head, struct dofi_list *
 	head->prev = node;
 }
 
+static inline void dofi_list_add(struct dofi_list *head, struct dofi_list *node)
+{
+	dofi_list_add_tail(head->next, node);
+}
+
 static inline void dofi_list_del(struct dofi_list *node)
 {
 	node->prev->next = node->next;

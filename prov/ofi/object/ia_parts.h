@@ -289,8 +289,8 @@ struct dofi_cm {
 
 /* Connections by shared memory; guarded by engine.lock. */
 struct dofi_memory {
-	struct dofi_list paths;
-	uint32_t npaths;
+	struct dofi_list paths; /* the active ones first */
+	uint32_t npaths, nactive;
 	uint32_t polls; /* of the rings without one of the fabric's queue */
 	bool copies; /* peers may copy from and to the memory of this process, and it from theirs */
 };

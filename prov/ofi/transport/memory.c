@@ -13,6 +13,7 @@
 #include "progress/wakeup.h"
 #include "transport/memory_out.h"
 #include "transport/memory_path.h"
+#include "transport/memory_poll.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

@@ -4,92 +4,16 @@
 #include "base/log.h"
 #include "cm/conn.h"
 #include "cm/path.h"
-#include "dto/reap.h"
 #include "memory/segment.h"
 #include "object/ia.h"
 #include "progress/stall.h"
-#include "transport/memory_in.h"
-#include "transport/memory_out.h"
+#include "transport/memory_poll.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-/* While no connection uses the fabric, one in this many polls reads its queue. */
-#define POLLS_PER_FABRIC 64u
-
-/* --- all paths of an IA --- */
-
-/* The peer has broken the protocol: lets the engine break the connection. */
-DOFI_COLD static void tell_fault(struct dofi_memory_path *path)
-{
-	struct dofi_ia *ia = path->conn->ia;
-
-	path->told = true;
-	DOFI_LOG_W("%s: a peer of this host broke the rules of shared memory, its connection "
-		   "breaks: %s",
-		   ia->name, strerror(-path->fault));
-	dofi_conn_path_down(path->conn, -path->fault);
-}
-
-static int look_at_box(struct dofi_memory_path *path)
-{
-	if (DOFI_LIKELY(atomic_load_explicit(&path->their_box->state, memory_order_relaxed) !=
-			DOFI_BOX_ASKED))
-		return 0;
-	dofi_box_serve(path);
-	return 1;
-}
-
-static int poll_path(struct dofi_memory_path *path, bool polled)
-{
-	int n = 0;
-
-	path->polls += polled;
-	atomic_store_explicit(&path->ours->polls, path->polls, memory_order_relaxed);
-	if (DOFI_LIKELY(!path->fault && !path->left)) {
-		n = look_at_box(path) + dofi_memory_take_cells(path);
-		if (DOFI_UNLIKELY(dofi_memory_has_more(path)))
-			n += dofi_memory_go_on(path);
-	}
-	if (DOFI_UNLIKELY(path->fault && !path->told))
-		tell_fault(path);
-	return n;
-}
-
-/* Replaces dofi_reap while there are paths. */
-static int reap(struct dofi_ia *ia)
-{
-	struct dofi_memory *memory = &ia->memory;
-	bool alone = memory->npaths == ia->cm.nconns, polled = ia->engine.taker.evd;
-	int n = 0;
-
-	dofi_assert_held(&ia->engine.lock);
-	DOFI_LIST_FOR(node, &memory->paths)
-	n += poll_path(DOFI_CONTAINER(node, struct dofi_memory_path, link), polled);
-	if (alone && (n || ++memory->polls % POLLS_PER_FABRIC))
-		return n;
-	return n + dofi_reap(ia);
-}
-
-bool dofi_memory_doze(struct dofi_ia *ia, bool asleep)
-{
-	bool any = false;
-
-	dofi_lock(&ia->engine.lock);
-	DOFI_LIST_FOR(node, &ia->memory.paths)
-	{
-		atomic_store(&DOFI_CONTAINER(node, struct dofi_memory_path, link)->ours->asleep,
-			     asleep);
-		any = true;
-	}
-	dofi_unlock(&ia->engine.lock);
-	return any;
-}
-
-/* --- life --- */
 
 static struct dofi_memory_path *new_path(struct dofi_conn *conn, const uint8_t *peer)
 {
@@ -180,7 +104,6 @@ void dofi_memory_path_meet(struct dofi_memory_path *path, pid_t pid)
 int dofi_memory_path_join(struct dofi_memory_path *path)
 {
 	struct dofi_conn *conn = path->conn;
-	struct dofi_memory *memory = &conn->ia->memory;
 	struct dofi_ep *ep = conn->ep;
 	uint32_t size = ep->req.limit + (ep->parts.base ? ep->parts.limit : 0) + 1;
 
@@ -190,9 +113,7 @@ int dofi_memory_path_join(struct dofi_memory_path *path)
 		return -ENOMEM;
 	path->pending_size = size;
 	path->joined = conn->over_memory = true;
-	dofi_list_add_tail(&memory->paths, &path->link);
-	memory->npaths++;
-	conn->ia->engine.reap = reap;
+	dofi_memory_poll_begin(path);
 	dofi_lock(&ep->lock);
 	ep->memory = path;
 	dofi_unlock(&ep->lock);
@@ -207,9 +128,7 @@ static void part(struct dofi_memory_path *path)
 	struct dofi_ia *ia = path->conn->ia;
 	struct dofi_ep *ep = path->conn->ep;
 
-	dofi_list_del(&path->link);
-	if (!--ia->memory.npaths)
-		ia->engine.reap = dofi_reap;
+	dofi_memory_poll_end(path);
 	dofi_lock(&ep->lock);
 	ep->path_up = false;
 	ep->memory = NULL;

@@ -114,7 +114,9 @@ struct dofi_memory_answer {
 };
 
 struct dofi_memory_path {
-	struct dofi_list link; /* ia->memory.paths; engine.lock */
+	struct dofi_list link; /* ia->memory.paths; engine.lock, as the next two */
+	bool active;           /* each poll reads it; memory_poll.h */
+	uint32_t quiet;        /* reads in a row that have found nothing */
 	struct dofi_conn *conn;
 	struct dofi_memory_segment *segment;
 	struct dofi_memory_mark *ours, *theirs;
@@ -175,12 +177,6 @@ int dofi_memory_path_join(struct dofi_memory_path *path);
  */
 bool dofi_memory_path_cancel(struct dofi_memory_path *path);
 void dofi_memory_path_free(struct dofi_memory_path *path);
-
-/*
- * engine.doze of the IA: shows peers whether the driver sleeps. False: no connection needs it.
- * Called without locks.
- */
-bool dofi_memory_doze(struct dofi_ia *ia, bool asleep);
 
 /* Whether a round has something to put into the ring, or to complete. */
 static inline bool dofi_memory_has_more(const struct dofi_memory_path *path)
