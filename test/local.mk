@@ -96,6 +96,7 @@ unit_tests = \
 	%D%/unit/transport/check_rdm \
 	%D%/unit/transport/check_rdm_post \
 	%D%/unit/dto/check_atomic \
+	%D%/unit/dto/check_ep_attr \
 	%D%/unit/dto/check_srq \
 	%D%/unit/dto/check_ud \
 	%D%/unit/dto/check_data_flag \
@@ -451,6 +452,9 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_atomic_LINK = $(LINK) -Wl,--wrap=dofi_release_rings -Wl,--wrap=dofi_ep_issue \
 	-Wl,--wrap=dofi_ep_stall
 %C%_unit_dto_check_atomic_LDADD = $(p2_libs)
+%C%_unit_dto_check_ep_attr_SOURCES = %D%/unit/dto/check_ep_attr.c $(t_headers)
+%C%_unit_dto_check_ep_attr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_ep_attr_LDADD = $(p2_libs)
 %C%_unit_dto_check_srq_SOURCES = %D%/unit/dto/check_srq.c %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_dto_check_srq_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_srq_LINK = $(LINK) -Wl,--wrap=malloc -Wl,--wrap=realloc \
