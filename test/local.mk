@@ -48,6 +48,7 @@ unit_tests = \
 	%D%/unit/api/check_attr \
 	%D%/unit/api/check_counters \
 	%D%/unit/api/check_ia_choose \
+	%D%/unit/api/check_ia_steps \
 	%D%/unit/api/check_stats \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
@@ -401,6 +402,10 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ia_choose_SOURCES = %D%/unit/api/check_ia_choose.c $(t_headers)
 %C%_unit_api_check_ia_choose_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_choose_LDADD = $(p2_libs)
+%C%_unit_api_check_ia_steps_SOURCES = %D%/unit/api/check_ia_steps.c $(t_headers)
+%C%_unit_api_check_ia_steps_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ia_steps_LINK = $(LINK) -Wl,--wrap=getrlimit
+%C%_unit_api_check_ia_steps_LDADD = $(p2_libs)
 %C%_unit_api_check_stats_SOURCES = %D%/unit/api/check_stats.c $(t_headers)
 %C%_unit_api_check_stats_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_stats_LDADD = $(p2_libs)
