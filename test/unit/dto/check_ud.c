@@ -192,7 +192,8 @@ END_TEST
 START_TEST(an_EP_without_a_number_is_no_UD_EP)
 {
 	enum { PLACE = 100 };
-	struct dofi_ep third = {.obj.ia = &ia}, **places;
+	static struct dofi_ep third = {.obj.ia = &ia};
+	struct dofi_ep **places;
 
 	open_eps();
 	places = dofi_ud_pool_eps(&ia);
