@@ -98,6 +98,7 @@ unit_tests = \
 	%D%/unit/transport/check_rdm_post \
 	%D%/unit/dto/check_atomic \
 	%D%/unit/dto/check_ep_attr \
+	%D%/unit/dto/check_immediate \
 	%D%/unit/dto/check_srq \
 	%D%/unit/dto/check_ud \
 	%D%/unit/dto/check_data_flag \
@@ -460,6 +461,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_ep_attr_SOURCES = %D%/unit/dto/check_ep_attr.c $(t_headers)
 %C%_unit_dto_check_ep_attr_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_ep_attr_LDADD = $(p2_libs)
+%C%_unit_dto_check_immediate_SOURCES = %D%/unit/dto/check_immediate.c $(t_headers)
+%C%_unit_dto_check_immediate_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_immediate_LINK = $(LINK) -Wl,--wrap=dofi_ctrl_msg_announce \
+	-Wl,--wrap=dofi_rmr_invalidate -Wl,--wrap=dofi_ep_stall
+%C%_unit_dto_check_immediate_LDADD = $(p2_libs)
 %C%_unit_dto_check_srq_SOURCES = %D%/unit/dto/check_srq.c %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_dto_check_srq_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_srq_LINK = $(LINK) -Wl,--wrap=malloc -Wl,--wrap=realloc \

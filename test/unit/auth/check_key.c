@@ -154,14 +154,18 @@ START_TEST(test_own_file_is_used)
 }
 END_TEST
 
+/* Then the key's descriptor is 0. */
 START_TEST(test_a_program_without_standard_input_has_a_key)
 {
-	struct dofi_key key;
+	struct dofi_secret secret;
+	int folder = open(dir, O_RDONLY | O_DIRECTORY);
 
 	close(STDIN_FILENO);
-	ck_assert_int_eq(load(&key, "user", ""), 0); /* makes it, and reads it */
-	ck_assert_int_eq(load(&key, "user", ""), 0);
+	ck_assert_int_eq(dofi_secret_make(folder, "k"), 0);
+	ck_assert_int_eq(dofi_secret_read(&secret, folder, "k", file), 0);
+	ck_assert_uint_eq(secret.size, DIGITS);
 	ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO); /* no descriptor is left */
+	close(folder);
 }
 END_TEST
 

@@ -213,6 +213,7 @@ START_TEST(an_EP_without_a_number_is_no_UD_EP)
 	ck_assert_uint_eq(third.ud->number % DOFI_UD_EPS, PLACE);
 	ck_assert_uint_le(third.ud->number, DOFI_UD_NUMBER);
 	ck_assert(third.path_up);
+	ck_assert_ptr_eq(third.fep, &endpoint);
 	ck_assert(dofi_list_empty(&third.ud->conns));
 	ck_assert(dofi_list_empty(&third.ud->ahs));
 }
