@@ -100,6 +100,10 @@ START_TEST(zero_is_the_default)
 	ck_assert_int_eq(got.request_completion_flags,
 			 _i ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_EVD_THRESHOLD_FLAG);
 	ck_assert_int_eq(got.srq_soft_hw, _i ? 0 : DAT_HW_DEFAULT);
+	ck_assert_int_eq(got.ep_transport_specific_count, 0);
+	ck_assert_ptr_null(got.ep_transport_specific);
+	ck_assert_int_eq(got.ep_provider_specific_count, 0);
+	ck_assert_ptr_null(got.ep_provider_specific);
 }
 END_TEST
 

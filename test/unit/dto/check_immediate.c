@@ -302,6 +302,25 @@ START_TEST(what_the_path_does_by_itself)
 }
 END_TEST
 
+/* The library's answer ends an emulated one, and the device's completion a native one. */
+START_TEST(an_atomic_operation_of_the_device_is_a_read)
+{
+	struct dofi_wr *wr = post(8);
+
+	wr->op = DOFI_OP_FETCH_ADD;
+	ck_assert(!dofi_ctrl_outstanding(wr));
+	ia.has_atomics = true;
+	ck_assert(dofi_ctrl_outstanding(wr));
+	ep.reads = 2;
+	ck_assert(dofi_ctrl_completed(wr));
+	ck_assert_uint_eq(ep.reads, 1);
+	wr->op = DOFI_OP_SEND_INVALIDATE;
+	ck_assert(dofi_ctrl_outstanding(wr));
+	ck_assert(dofi_ctrl_completed(wr));
+	ck_assert_uint_eq(ep.reads, 1);
+}
+END_TEST
+
 /* --- with control messages --- */
 
 /* The fabric does not keep the order of a write and a message, so the message waits. */
@@ -453,6 +472,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_write_that_completes_between_the_steps, RECORD, STEPS);
 	tcase_add_test(tcase, a_device_takes_it_as_one_operation);
 	tcase_add_test(tcase, what_the_path_does_by_itself);
+	tcase_add_test(tcase, an_atomic_operation_of_the_device_is_a_read);
 	tcase_add_test(tcase, the_message_waits_for_the_write);
 	tcase_add_loop_test(tcase, only_a_write_of_bytes_needs_a_fence, 0, 2);
 	tcase_add_test(tcase, a_record_is_taken_with_its_message);
