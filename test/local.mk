@@ -415,6 +415,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_progress_check_cqs_LDADD = $(p2_libs)
 %C%_unit_cm_check_cr_SOURCES = %D%/unit/cm/check_cr.c %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_cm_check_cr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_cr_LINK = $(LINK) -Wl,--wrap=mmap
 %C%_unit_cm_check_cr_LDADD = $(p2_libs)
 %C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
@@ -534,7 +535,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_msg_SOURCES = %D%/unit/transport/check_msg.c $(t_headers)
 %C%_unit_transport_check_msg_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_msg_LINK = $(LINK) -Wl,--wrap=dofi_conn_path_made -Wl,--wrap=dofi_conn_proceeds \
-	-Wl,--wrap=dofi_conn_end -Wl,--wrap=dofi_conn_by_token
+	-Wl,--wrap=dofi_conn_end -Wl,--wrap=dofi_conn_by_token -Wl,--wrap=dofi_conn_by_id \
+	-Wl,--wrap=dofi_conn_path_up -Wl,--wrap=dofi_conn_path_down
 %C%_unit_transport_check_msg_LDADD = $(p2_libs)
 %C%_unit_transport_check_rdm_SOURCES = %D%/unit/transport/check_rdm.c $(t_headers)
 %C%_unit_transport_check_rdm_CPPFLAGS = $(p2_cppflags)
