@@ -48,6 +48,7 @@ unit_tests = \
 	%D%/unit/api/check_attr \
 	%D%/unit/api/check_counters \
 	%D%/unit/api/check_ia_choose \
+	%D%/unit/api/check_ia_steps \
 	%D%/unit/api/check_stats \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
@@ -98,6 +99,8 @@ unit_tests = \
 	%D%/unit/transport/check_rdm \
 	%D%/unit/transport/check_rdm_post \
 	%D%/unit/dto/check_atomic \
+	%D%/unit/dto/check_ep_attr \
+	%D%/unit/dto/check_immediate \
 	%D%/unit/dto/check_srq \
 	%D%/unit/dto/check_ud \
 	%D%/unit/dto/check_data_flag \
@@ -360,8 +363,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 # calls.
 %C%_unit_auth_check_key_SOURCES = %D%/unit/auth/check_key.c $(t_headers)
 %C%_unit_auth_check_key_CPPFLAGS = $(p2_cppflags)
-%C%_unit_auth_check_key_LINK = $(LINK) -Wl,--wrap=write -Wl,--wrap=fsync -Wl,--wrap=linkat \
-	-Wl,--wrap=dofi_random
+%C%_unit_auth_check_key_LINK = $(LINK) -Wl,--wrap=write -Wl,--wrap=fsync -Wl,--wrap=close \
+	-Wl,--wrap=linkat -Wl,--wrap=dofi_random
 %C%_unit_auth_check_key_LDADD = $(p2_libs)
 %C%_unit_auth_check_session_SOURCES = %D%/unit/auth/check_session.c $(t_headers)
 %C%_unit_auth_check_session_CPPFLAGS = $(p2_cppflags)
@@ -408,6 +411,10 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ia_choose_SOURCES = %D%/unit/api/check_ia_choose.c $(t_headers)
 %C%_unit_api_check_ia_choose_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_choose_LDADD = $(p2_libs)
+%C%_unit_api_check_ia_steps_SOURCES = %D%/unit/api/check_ia_steps.c $(t_headers)
+%C%_unit_api_check_ia_steps_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ia_steps_LINK = $(LINK) -Wl,--wrap=getrlimit
+%C%_unit_api_check_ia_steps_LDADD = $(p2_libs)
 %C%_unit_api_check_stats_SOURCES = %D%/unit/api/check_stats.c $(t_headers)
 %C%_unit_api_check_stats_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_stats_LDADD = $(p2_libs)
@@ -416,6 +423,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_progress_check_cqs_LDADD = $(p2_libs)
 %C%_unit_cm_check_cr_SOURCES = %D%/unit/cm/check_cr.c %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_cm_check_cr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_cr_LINK = $(LINK) -Wl,--wrap=mmap
 %C%_unit_cm_check_cr_LDADD = $(p2_libs)
 %C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
@@ -459,6 +467,14 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_atomic_LINK = $(LINK) -Wl,--wrap=dofi_release_rings -Wl,--wrap=dofi_ep_issue \
 	-Wl,--wrap=dofi_ep_stall
 %C%_unit_dto_check_atomic_LDADD = $(p2_libs)
+%C%_unit_dto_check_ep_attr_SOURCES = %D%/unit/dto/check_ep_attr.c $(t_headers)
+%C%_unit_dto_check_ep_attr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_ep_attr_LDADD = $(p2_libs)
+%C%_unit_dto_check_immediate_SOURCES = %D%/unit/dto/check_immediate.c $(t_headers)
+%C%_unit_dto_check_immediate_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_immediate_LINK = $(LINK) -Wl,--wrap=dofi_ctrl_msg_announce \
+	-Wl,--wrap=dofi_rmr_invalidate -Wl,--wrap=dofi_ep_stall
+%C%_unit_dto_check_immediate_LDADD = $(p2_libs)
 %C%_unit_dto_check_srq_SOURCES = %D%/unit/dto/check_srq.c %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_dto_check_srq_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_srq_LINK = $(LINK) -Wl,--wrap=malloc -Wl,--wrap=realloc \
@@ -532,7 +548,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_msg_SOURCES = %D%/unit/transport/check_msg.c $(t_headers)
 %C%_unit_transport_check_msg_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_msg_LINK = $(LINK) -Wl,--wrap=dofi_conn_path_made -Wl,--wrap=dofi_conn_proceeds \
-	-Wl,--wrap=dofi_conn_end -Wl,--wrap=dofi_conn_by_token
+	-Wl,--wrap=dofi_conn_end -Wl,--wrap=dofi_conn_by_token -Wl,--wrap=dofi_conn_by_id \
+	-Wl,--wrap=dofi_conn_path_up -Wl,--wrap=dofi_conn_path_down
 %C%_unit_transport_check_msg_LDADD = $(p2_libs)
 %C%_unit_transport_check_rdm_SOURCES = %D%/unit/transport/check_rdm.c $(t_headers)
 %C%_unit_transport_check_rdm_CPPFLAGS = $(p2_cppflags)

@@ -9,7 +9,7 @@
 #include "../../prov/ofi/object/ia.h"
 #include "../../prov/ofi/progress/evd.h"
 
-/* Has an asynchronous EVD. The test sets limits and transport. */
+/* Has an asynchronous EVD and room for others. The test sets other limits and the transport. */
 static inline struct dofi_ia *t_bare_ia_open(void)
 {
 	static const DAT_PROVIDER provider;
@@ -19,6 +19,8 @@ static inline struct dofi_ia *t_bare_ia_open(void)
 	ia = dofi_obj_alloc(NULL, &provider, DAT_HANDLE_TYPE_IA, sizeof(*ia));
 	ck_assert_ptr_nonnull(ia);
 	ia->obj.ia = ia;
+	ia->limits.max_evds = 64;
+	ia->limits.max_evd_qlen = 64;
 	dofi_lock_init_level(&ia->obj_lock, DOFI_LEVEL_LEAF);
 	dofi_lock_init_level(&ia->engine.lock, DOFI_LEVEL_ENGINE);
 	dofi_lock_init_level(&ia->engine.stalled_lock, DOFI_LEVEL_LEAF);

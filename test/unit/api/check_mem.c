@@ -298,6 +298,7 @@ START_TEST(test_sync_checks_its_segments)
 	t_ret(dofi_lmr_sync(ia, NULL, 2), DOFI_BAD_ARG(2));
 	t_ret(dofi_lmr_sync(ia, seg, 0), DOFI_BAD_ARG(3));
 	seg[1].virtual_address++;
+	t_ok(dofi_lmr_sync(ia, seg, 1)); /* the other segment is not looked at */
 	t_ret(dofi_lmr_sync(ia, seg, 2), DOFI_BAD_ARG(2));
 	seg[1].virtual_address = lmr.address - 1;
 	t_ret(dofi_lmr_sync(ia, seg, 2), DOFI_BAD_ARG(2));

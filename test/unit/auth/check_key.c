@@ -72,7 +72,7 @@ static void put_secret(const char *text)
 
 /* --- file systems; the linker redirects these calls --- */
 
-static int write_error, fsync_error, link_error;
+static int write_error, fsync_error, close_error, link_error;
 static int random_fails_at;    /* 1: the next time that random bytes are needed; 0: never */
 static size_t most = SIZE_MAX; /* bytes that a write takes */
 
@@ -80,6 +80,8 @@ ssize_t __real_write(int fd, const void *bytes, size_t size);
 ssize_t __wrap_write(int fd, const void *bytes, size_t size);
 int __real_fsync(int fd);
 int __wrap_fsync(int fd);
+int __real_close(int fd);
+int __wrap_close(int fd);
 int __real_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags);
 int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags);
 
@@ -99,6 +101,18 @@ int __wrap_fsync(int fd)
 		return -1;
 	}
 	return __real_fsync(fd);
+}
+
+/* The descriptor is closed in any case. */
+int __wrap_close(int fd)
+{
+	int ret = __real_close(fd);
+
+	if (close_error) {
+		errno = close_error;
+		return -1;
+	}
+	return ret;
 }
 
 int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags)
@@ -140,14 +154,18 @@ START_TEST(test_own_file_is_used)
 }
 END_TEST
 
+/* Then the key's descriptor is 0. */
 START_TEST(test_a_program_without_standard_input_has_a_key)
 {
-	struct dofi_key key;
+	struct dofi_secret secret;
+	int folder = open(dir, O_RDONLY | O_DIRECTORY);
 
 	close(STDIN_FILENO);
-	ck_assert_int_eq(load(&key, "user", ""), 0); /* makes it, and reads it */
-	ck_assert_int_eq(load(&key, "user", ""), 0);
+	ck_assert_int_eq(dofi_secret_make(folder, "k"), 0);
+	ck_assert_int_eq(dofi_secret_read(&secret, folder, "k", file), 0);
+	ck_assert_uint_eq(secret.size, DIGITS);
 	ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO); /* no descriptor is left */
+	close(folder);
 }
 END_TEST
 
@@ -425,10 +443,10 @@ START_TEST(test_creating_a_key_leaves_no_temporary_file)
 }
 END_TEST
 
-/* A full disk, and a quota that shows only when the file reaches the disk. */
+/* A full disk, and errors that show only when the file reaches the disk or a server. */
 START_TEST(test_a_key_that_can_not_be_stored_leaves_no_file)
 {
-	static const int errors[] = {EIO, ENOSPC, EDQUOT, ENOSPC};
+	static const int errors[] = {EIO, ENOSPC, EDQUOT, EIO, ENOSPC};
 	char folder[128];
 	struct dofi_key key;
 	int fd, ret;
@@ -439,11 +457,12 @@ START_TEST(test_a_key_that_can_not_be_stored_leaves_no_file)
 	write_error = _i == 0 ? EIO : 0;
 	most = _i == 1 ? 10 : SIZE_MAX;
 	fsync_error = _i == 2 ? EDQUOT : 0;
-	link_error = _i == 3 ? ENOSPC : 0;
+	close_error = _i == 3 ? EIO : 0;
+	link_error = _i == 4 ? ENOSPC : 0;
 	ret = dofi_secret_make(fd, "key");
 	ck_assert_int_eq(ret, -errors[_i]);
 	ck_assert_int_eq(load(&key, "user", ""), -ENOENT);
-	write_error = fsync_error = link_error = 0;
+	write_error = fsync_error = close_error = link_error = 0;
 	most = SIZE_MAX;
 	close(fd);
 	ck_assert_msg(!rmdir(folder), "something is left in %s", folder);
@@ -604,7 +623,7 @@ int main(void)
 	tcase_add_test(tcase, test_a_bad_file_in_the_home_is_an_error);
 	tcase_add_test(tcase, test_processes_that_create_a_key_at_once_agree);
 	tcase_add_test(tcase, test_creating_a_key_leaves_no_temporary_file);
-	tcase_add_loop_test(tcase, test_a_key_that_can_not_be_stored_leaves_no_file, 0, 4);
+	tcase_add_loop_test(tcase, test_a_key_that_can_not_be_stored_leaves_no_file, 0, 5);
 	tcase_add_loop_test(tcase, test_without_random_bytes_there_is_no_new_key, 1, 3);
 	tcase_add_test(tcase, test_a_folder_that_is_gone_gets_no_key);
 	tcase_add_loop_test(tcase, test_a_file_system_without_hard_links, 0, 4);

@@ -18,6 +18,13 @@ static struct sockaddr_storage addr(const char *text, uint16_t port)
 	return with_port;
 }
 
+static void expect_zeros_behind(const struct sockaddr_storage *it, size_t size)
+{
+	static const struct sockaddr_storage zeros;
+
+	ck_assert_mem_eq((const char *)it + size, &zeros, sizeof(zeros) - size);
+}
+
 /* A consumer's memory may end with the address. */
 START_TEST(an_address_is_copied_with_another_port)
 {
@@ -32,6 +39,7 @@ START_TEST(an_address_is_copied_with_another_port)
 	v4->sin_port = htons(1040);
 	memcpy(&v4_copy, &to, sizeof(v4_copy));
 	ck_assert_mem_eq(&v4_copy, v4, sizeof(*v4));
+	expect_zeros_behind(&to, sizeof(*v4));
 	free(v4);
 
 	*v6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
@@ -45,6 +53,7 @@ START_TEST(an_address_is_copied_with_another_port)
 	v6->sin6_flowinfo = 0;
 	memcpy(&v6_copy, &to, sizeof(v6_copy));
 	ck_assert_mem_eq(&v6_copy, v6, sizeof(*v6));
+	expect_zeros_behind(&to, sizeof(*v6));
 	free(v6);
 }
 END_TEST

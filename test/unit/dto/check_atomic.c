@@ -34,9 +34,10 @@ static struct dofi_lmr lmr;
 static struct dofi_pz pz = {.number = PZ};
 static struct dofi_ep ep;
 static struct dofi_ia ia;
-static struct {
+/* Requests with a segment behind each. */
+static union {
 	struct dofi_wr wr;
-	struct iovec iov;
+	char room[sizeof(struct dofi_wr) + sizeof(struct iovec)];
 } requests[8];
 static uint64_t result;
 

@@ -68,6 +68,30 @@ static ssize_t take(struct dofi_ep *from, struct dofi_wr *wr)
 	return fabric.answer;
 }
 
+static ssize_t take_send(struct dofi_ep *from, struct dofi_wr *wr)
+{
+	ck_assert_int_eq(wr->op, DOFI_OP_SEND);
+	return take(from, wr);
+}
+
+static ssize_t take_receive(struct dofi_ep *from, struct dofi_wr *wr)
+{
+	ck_assert_int_eq(wr->op, DOFI_OP_RECV);
+	return take(from, wr);
+}
+
+static ssize_t take_read(struct dofi_ep *from, struct dofi_wr *wr)
+{
+	ck_assert_int_eq(wr->op, DOFI_OP_READ);
+	return take(from, wr);
+}
+
+static ssize_t take_write(struct dofi_ep *from, struct dofi_wr *wr)
+{
+	ck_assert_int_eq(wr->op, DOFI_OP_WRITE);
+	return take(from, wr);
+}
+
 /* --- completions in the fabric's queue --- */
 
 static unsigned int looks, last_look, looks_until_room;
@@ -86,8 +110,11 @@ int __wrap_dofi_engine_catch_up(struct dofi_ia *of)
 	return looks != last_look;
 }
 
-static const struct dofi_trans_ops trans = {
-	.send = take, .recv = take, .read = take, .write = take, .has_eq = true};
+static const struct dofi_trans_ops trans = {.send = take_send,
+					    .recv = take_receive,
+					    .read = take_read,
+					    .write = take_write,
+					    .has_eq = true};
 
 static struct dofi_ring ring_of(int i)
 {

@@ -478,6 +478,12 @@ START_TEST(the_watermark_is_raised_once_until_it_is_set_again)
 	DAT_SRQ_HANDLE srq = new_srq(4, 2);
 
 	expect_mark(srq, true); /* the SRQ is empty */
+	fabric.answer = -FI_EAGAIN;
+	ok(post(srq));
+	fabric.answer = -FI_ENOMEM;
+	retry(); /* empty again */
+	expect_mark(srq, false);
+	fabric.answer = 0;
 	ok(post(srq));
 	expect_mark(srq, false);
 	ok(dofi_srq_set_lw(srq, 2));

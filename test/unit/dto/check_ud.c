@@ -192,7 +192,8 @@ END_TEST
 START_TEST(an_EP_without_a_number_is_no_UD_EP)
 {
 	enum { PLACE = 100 };
-	struct dofi_ep third = {.obj.ia = &ia}, **places;
+	static struct dofi_ep third = {.obj.ia = &ia};
+	struct dofi_ep **places;
 
 	open_eps();
 	places = dofi_ud_pool_eps(&ia);
@@ -212,6 +213,9 @@ START_TEST(an_EP_without_a_number_is_no_UD_EP)
 	ck_assert_uint_eq(third.ud->number % DOFI_UD_EPS, PLACE);
 	ck_assert_uint_le(third.ud->number, DOFI_UD_NUMBER);
 	ck_assert(third.path_up);
+	ck_assert_ptr_eq(third.fep, &endpoint);
+	ck_assert(dofi_list_empty(&third.ud->conns));
+	ck_assert(dofi_list_empty(&third.ud->ahs));
 }
 END_TEST
 

@@ -209,6 +209,17 @@ START_TEST(a_fabric_that_cannot_expect_it_ends_the_connection)
 }
 END_TEST
 
+/* The end of a connection waits for copies of the peer; without a path there are none. */
+START_TEST(the_end_waits_for_nothing_before_the_path_is_used)
+{
+	ck_assert_ptr_null(conn.memory);
+	ck_assert(!conn.trans->cancel(&conn));
+	ck_assert_int_eq(conn.trans->expect(&conn), 0);
+	ck_assert_ptr_nonnull(conn.memory);
+	ck_assert(!conn.trans->cancel(&conn));
+}
+END_TEST
+
 START_TEST(an_ended_connection_passes_nothing)
 {
 	answers[0] = -EAGAIN;
@@ -308,6 +319,7 @@ int main(void)
 	tcase_add_test(accepts, accept_waits_for_a_full_socket);
 	tcase_add_test(accepts, a_peer_that_leaves_meanwhile_is_expected_over_the_fabric);
 	tcase_add_test(accepts, a_fabric_that_cannot_expect_it_ends_the_connection);
+	tcase_add_test(accepts, the_end_waits_for_nothing_before_the_path_is_used);
 	tcase_add_test(accepts, an_ended_connection_passes_nothing);
 	tcase_add_test(accepts, the_end_of_a_connection_ends_its_wait);
 	suite_add_tcase(suite, accepts);

@@ -506,6 +506,105 @@ START_TEST(the_barrier_flag_is_a_fence_behind_reads)
 }
 END_TEST
 
+/* --- events of endpoints --- */
+
+#define NUMBER 12u /* of the connection */
+
+static struct {
+	uint32_t event; /* in the event queue; 0: an error */
+	int err;
+	struct fid *fid;
+	int ups, downs, down_err;
+	bool none; /* there is no such connection */
+} happens;
+
+struct dofi_conn *__wrap_dofi_conn_by_id(struct dofi_ia *of, uint32_t id);
+void __wrap_dofi_conn_path_up(struct dofi_conn *of);
+void __real_dofi_conn_path_down(struct dofi_conn *of, int err);
+void __wrap_dofi_conn_path_down(struct dofi_conn *of, int err);
+
+struct dofi_conn *__wrap_dofi_conn_by_id(struct dofi_ia *of, uint32_t id)
+{
+	ck_assert_ptr_eq(of, &ia);
+	return id != NUMBER || happens.none ? NULL : &conn;
+}
+
+void __wrap_dofi_conn_path_up(struct dofi_conn *of)
+{
+	ck_assert_ptr_eq(of, &conn);
+	happens.ups++;
+}
+
+void __wrap_dofi_conn_path_down(struct dofi_conn *of, int err)
+{
+	if (!happens.fid) {
+		__real_dofi_conn_path_down(of, err);
+		return;
+	}
+	ck_assert_ptr_eq(of, &conn);
+	happens.downs++;
+	happens.down_err = err;
+}
+
+static bool taken;
+
+static ssize_t read_event(struct fid_eq *of, uint32_t *event, void *buf, size_t size,
+			  uint64_t flags)
+{
+	struct fi_eq_cm_entry entry = {.fid = happens.fid};
+
+	(void)of, (void)size, (void)flags;
+	if (taken)
+		return -FI_EAGAIN;
+	taken = true;
+	if (!happens.event)
+		return -FI_EAVAIL;
+	*event = happens.event;
+	memcpy(buf, &entry, sizeof(entry));
+	return sizeof(entry);
+}
+
+static ssize_t read_error_entry(struct fid_eq *of, struct fi_eq_err_entry *entry, uint64_t flags)
+{
+	(void)of, (void)flags;
+	*entry = (struct fi_eq_err_entry){.fid = happens.fid, .err = happens.err};
+	return sizeof(*entry);
+}
+
+START_TEST(an_event_is_for_the_connection_of_its_endpoint)
+{
+	static const struct {
+		uint32_t event;
+		int err;
+		bool none, others;
+		int ups, downs, down_err;
+	} cases[] = {{FI_CONNECTED, 0, false, false, 1, 0, 0},
+		     {FI_SHUTDOWN, 0, false, false, 0, 1, 0},
+		     {0, FI_ECONNREFUSED, false, false, 0, 1, FI_ECONNREFUSED},
+		     {0, 0, false, false, 0, 1, FI_EOTHER},
+		     {FI_MR_COMPLETE, 0, false, false, 0, 0, 0},
+		     /* late events of an endpoint that was closed */
+		     {FI_CONNECTED, 0, true, false, 0, 0, 0},
+		     {FI_SHUTDOWN, 0, false, true, 0, 0, 0},
+		     {0, FI_ECONNREFUSED, true, false, 0, 0, 0},
+		     {0, FI_ECONNREFUSED, false, true, 0, 0, 0}};
+	struct fid_ep other = endpoint;
+
+	eq_ops.read = read_event;
+	eq_ops.readerr = read_error_entry;
+	endpoint.fid.context = (void *)(uintptr_t)NUMBER;
+	happens.fid = &endpoint.fid;
+	happens.event = cases[_i].event;
+	happens.err = cases[_i].err;
+	happens.none = cases[_i].none;
+	conn.fep = cases[_i].others ? &other : &endpoint;
+	trans->poll_events(&ia);
+	ck_assert_int_eq(happens.ups, cases[_i].ups);
+	ck_assert_int_eq(happens.downs, cases[_i].downs);
+	ck_assert_int_eq(happens.down_err, cases[_i].down_err);
+}
+END_TEST
+
 /* --- the event queue fails --- */
 
 static int lines(const char *text)
@@ -643,6 +742,7 @@ int main(void)
 	tcase_add_loop_test(tc, an_error_of_no_operation, 0,
 			    sizeof(providers) / sizeof(providers[0]));
 	tcase_add_test(tc, the_barrier_flag_is_a_fence_behind_reads);
+	tcase_add_loop_test(tc, an_event_is_for_the_connection_of_its_endpoint, 0, 9);
 	tcase_add_test(tc, a_permanent_failure_of_the_queue_is_logged_once);
 	tcase_add_test(tc, an_endpoint_is_shut_down_and_closed);
 	tcase_add_test(tc, an_endpoint_is_only_closed_if_shutdown_is_harmful);
