@@ -137,6 +137,8 @@ static void setup(void)
 
 static void teardown(void)
 {
+	ck_assert(dofi_trylock(&ia.ctxtab.lock)); /* no look at the table kept it */
+	dofi_unlock(&ia.ctxtab.lock);
 	dofi_unlock(&ep.lock);
 	dofi_unlock(&ia.engine.lock);
 }

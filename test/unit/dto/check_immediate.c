@@ -321,6 +321,22 @@ START_TEST(an_atomic_operation_of_the_device_is_a_read)
 }
 END_TEST
 
+/* The fabric has its parts, each of which completes. */
+START_TEST(a_request_in_parts_is_not_outstanding_itself)
+{
+	struct dofi_wr *wr = post(LENGTH);
+
+	for (int i = 0; i < 2; i++) {
+		wr->op = i ? DOFI_OP_WRITE : DOFI_OP_WRITE_IMM;
+		wr->rdma.step = 1;
+		wr->rdma.given = 0;
+		ck_assert(dofi_ctrl_outstanding(wr));
+		wr->rdma.given = 1;
+		ck_assert(!dofi_ctrl_outstanding(wr));
+	}
+}
+END_TEST
+
 /* --- with control messages --- */
 
 /* The fabric does not keep the order of a write and a message, so the message waits. */
@@ -473,6 +489,7 @@ int main(void)
 	tcase_add_test(tcase, a_device_takes_it_as_one_operation);
 	tcase_add_test(tcase, what_the_path_does_by_itself);
 	tcase_add_test(tcase, an_atomic_operation_of_the_device_is_a_read);
+	tcase_add_test(tcase, a_request_in_parts_is_not_outstanding_itself);
 	tcase_add_test(tcase, the_message_waits_for_the_write);
 	tcase_add_loop_test(tcase, only_a_write_of_bytes_needs_a_fence, 0, 2);
 	tcase_add_test(tcase, a_record_is_taken_with_its_message);

@@ -171,12 +171,18 @@ END_TEST
 /* An injected write has one target, so only a write of one word is injected. */
 START_TEST(only_a_single_word_is_injected)
 {
+	struct dofi_wr *wr;
+
 	ia.inject_max = 64;
 	ck_assert_int_eq(dofi_rma_write(&ep, request(0, 8)), 0);
 	ck_assert_uint_eq(seen.injected, 1);
 	ck_assert_int_eq(dofi_rma_write(&ep, request(0, 24)), 0);
 	ck_assert_uint_eq(seen.injected, 1);
 	ck_assert_uint_eq(seen.messages, 1);
+	wr = request(0, 8);
+	ck_assert(dofi_may_inject(&ep, wr));
+	wr->niov = 2; /* an injected message is one piece of memory */
+	ck_assert(!dofi_may_inject(&ep, wr));
 }
 END_TEST
 
