@@ -159,8 +159,9 @@ void dofi_act_reject(struct dofi_conn *conn, const struct dofi_msg *reject)
  * Steps of one connection, at most: the request or the greeting comes, the fabric reports the path,
  * the peer's READY comes.
  */
-#define STEPS_OF_ONE  3
-#define MAX_QUESTIONS 4u /* whether the peer still connects */
+#define STEPS_OF_ONE   3
+#define MAX_QUESTIONS  4u  /* whether the peer still connects */
+#define MOST_QUESTIONS 10u /* on an overloaded host */
 
 static uint64_t handshake_ns(const struct dofi_ia *ia)
 {
@@ -204,12 +205,22 @@ static bool begins_anew(struct dofi_conn *conn)
  * its fabric to connect, because it got ACCEPT before this question. If the fabric has lost that
  * request, the path never comes. So the number of questions is limited even if the peer answers.
  */
+static bool may_ask(const struct dofi_conn *conn)
+{
+	if (conn->questions < MAX_QUESTIONS)
+		return true;
+	return conn->questions < MOST_QUESTIONS && dofi_run_delay_is_high(&conn->delay);
+}
+
 static bool peer_goes_on(struct dofi_conn *conn)
 {
 	struct dofi_msg ask = {.type = DOFI_MSG_COUNT, .number = conn->count_asked};
+	struct dofi_run_delay *delay = &conn->ia->cm.delay;
 
-	if (!conn->chan || conn->chan->state != DOFI_CHAN_UP || conn->questions >= MAX_QUESTIONS)
+	if (!conn->chan || conn->chan->state != DOFI_CHAN_UP || !may_ask(conn))
 		return false;
+	dofi_run_delay_refresh(delay);
+	conn->delay = *delay;
 	conn->questions++;
 	dofi_conn_send(conn, &ask);
 	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + handshake_ns(conn->ia));

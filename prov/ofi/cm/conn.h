@@ -77,8 +77,8 @@ struct dofi_conn {
 	/* a mark that came before the address handle existed; its answer is due. 0: none */
 	uint32_t ud_mark;
 	struct dofi_timer timer; /* raises DOFI_ON_TIMER; each state sets it for its own purpose */
-	/* GOODBYE_PENDING, DATA_PENDING: how often the wait was prolonged; for that decision */
-	uint32_t prolonged;
+	uint32_t prolonged;      /* GOODBYE_PENDING, DATA_PENDING: how often the wait went on */
+	/* when the present wait began: it goes on if the host is overloaded */
 	struct dofi_run_delay delay;
 
 	/* --- the end; conn_end.h --- */

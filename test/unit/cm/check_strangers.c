@@ -9,6 +9,7 @@
 #include "../../../prov/ofi/progress/engine_fds.h"
 #include "../../../prov/ofi/base/addr.h"
 #include "../../../prov/ofi/base/clock.h"
+#include "../../../prov/ofi/cm/accept.h"
 #include "../../../prov/ofi/cm/channel.h"
 #include "../../../prov/ofi/cm/channel_dial.h"
 #include "../../../prov/ofi/cm/cm.h"
@@ -242,6 +243,27 @@ START_TEST(a_last_word_has_time_while_this_host_is_overloaded)
 	conn->prolonged = 0;
 	overloaded = false;
 	ck_assert(!dofi_conn_waits_longer(conn));
+	dofi_timer_cancel(&ia, &conn->timer);
+	conn->chan = NULL;
+	dofi_conn_free(conn);
+}
+END_TEST
+
+/* Whose connecting side takes long to make its endpoint. */
+START_TEST(an_accepted_connection_has_time_while_this_host_is_overloaded)
+{
+	struct dofi_conn *conn = dofi_conn_new(&ia, DOFI_CONN_ACCEPTED);
+
+	ck_assert_ptr_nonnull(conn);
+	conn->chan = dialled();
+	conn->chan->state = DOFI_CHAN_UP;
+	conn->patient = true;
+	overloaded = true;
+	for (int i = 0; i < 10; i++) {
+		dofi_act_check_time(conn, NULL);
+		ck_assert_int_eq(conn->state, DOFI_CONN_ACCEPTED);
+		ck_assert_uint_gt(conn->timer.deadline, dofi_now());
+	}
 	dofi_timer_cancel(&ia, &conn->timer);
 	conn->chan = NULL;
 	dofi_conn_free(conn);
@@ -541,6 +563,7 @@ int main(void)
 	tcase_add_test(tc, a_peer_has_no_more_time_when_nobody_answers);
 	tcase_add_test(tc, a_peer_has_time_while_this_host_is_overloaded);
 	tcase_add_test(tc, a_last_word_has_time_while_this_host_is_overloaded);
+	tcase_add_test(tc, an_accepted_connection_has_time_while_this_host_is_overloaded);
 	tcase_add_test(tc, connections_go_with_the_connection_manager);
 	tcase_add_test(tc, the_oldest_goes);
 	tcase_add_test(tc, the_oldest_that_has_said_nothing_goes);
