@@ -349,15 +349,18 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 # calls.
 %C%_unit_auth_check_key_SOURCES = %D%/unit/auth/check_key.c $(t_headers)
 %C%_unit_auth_check_key_CPPFLAGS = $(p2_cppflags)
-%C%_unit_auth_check_key_LINK = $(LINK) -Wl,--wrap=write -Wl,--wrap=fsync -Wl,--wrap=linkat
+%C%_unit_auth_check_key_LINK = $(LINK) -Wl,--wrap=write -Wl,--wrap=fsync -Wl,--wrap=linkat \
+	-Wl,--wrap=read -Wl,--wrap=close -Wl,--wrap=open -Wl,--wrap=getpwuid_r \
+	-Wl,--wrap=dofi_random -Wl,--wrap=dofi_hkdf -Wl,--wrap=dofi_crypto_start
 %C%_unit_auth_check_key_LDADD = $(p2_libs)
 %C%_unit_auth_check_session_SOURCES = %D%/unit/auth/check_session.c $(t_headers)
 %C%_unit_auth_check_session_CPPFLAGS = $(p2_cppflags)
+%C%_unit_auth_check_session_LINK = $(LINK) -Wl,--wrap=dofi_hmac -Wl,--wrap=dofi_hmac_by
 %C%_unit_auth_check_session_LDADD = $(p2_libs)
 %C%_unit_auth_check_crypto_SOURCES = %D%/unit/auth/check_crypto.c $(t_headers)
 %C%_unit_auth_check_crypto_CPPFLAGS = $(p2_cppflags)
 %C%_unit_auth_check_crypto_LINK = $(LINK) -Wl,--wrap=getrandom -Wl,--wrap=mmap -Wl,--wrap=madvise \
-	-Wl,--wrap=EVP_MAC_init
+	-Wl,--wrap=EVP_MAC_init -Wl,--wrap=EVP_MAC_fetch -Wl,--wrap=EVP_MAC_CTX_set_params
 %C%_unit_auth_check_crypto_LDADD = $(p2_libs)
 %C%_unit_memory_check_local_socket_SOURCES = %D%/unit/memory/check_local_socket.c $(t_headers)
 %C%_unit_memory_check_local_socket_CPPFLAGS = $(p2_cppflags)
