@@ -221,9 +221,11 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 
 %C%_unit_registry_check_conf1_SOURCES = %D%/unit/registry/check_conf.c src/conf.c src/log.c $(t_headers)
 %C%_unit_registry_check_conf1_CPPFLAGS = $(t1_cppflags) -DDATR_DAT_MAJOR=1 -DDAT_CONF_DIR='"etc"'
+%C%_unit_registry_check_conf1_LINK = $(LINK) -Wl,--wrap=fopen
 %C%_unit_registry_check_conf1_LDADD = $(CHECK_LIBS)
 %C%_unit_registry_check_conf2_SOURCES = %D%/unit/registry/check_conf.c src/conf.c src/log.c $(t_headers)
 %C%_unit_registry_check_conf2_CPPFLAGS = $(t2_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"etc"'
+%C%_unit_registry_check_conf2_LINK = $(LINK) -Wl,--wrap=fopen
 %C%_unit_registry_check_conf2_LDADD = $(CHECK_LIBS)
 
 %C%_unit_registry_check_dispatch1_SOURCES = %D%/unit/registry/check_dispatch.c $(t_headers)
@@ -494,7 +496,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_mr_cache_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_mr_cache_LDADD = $(p2_libs)
 
-%C%_unit_fabric_check_netdev_SOURCES = %D%/unit/fabric/check_netdev.c $(t_headers)
+%C%_unit_fabric_check_netdev_SOURCES = %D%/unit/fabric/check_netdev.c %D%/lib/t_machine.c \
+	%D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_netdev_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_netdev_LINK = $(LINK) -Wl,--wrap=getifaddrs -Wl,--wrap=freeifaddrs
 %C%_unit_fabric_check_netdev_LDADD = $(p2_libs)
@@ -502,7 +505,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_nic_SOURCES = %D%/unit/fabric/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_nic_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_nic_LINK = $(LINK) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \
-	-Wl,--wrap=dofi_cpus_of_group
+	-Wl,--wrap=dofi_cpus_of_group -Wl,--wrap=fopen
 %C%_unit_fabric_check_nic_LDADD = $(p2_libs)
 
 %C%_unit_object_check_object1_SOURCES = %D%/unit/object/check_object.c $(fake_ia)
@@ -604,6 +607,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_log_LDADD = $(p2_libs)
 %C%_unit_base_check_cookie_SOURCES = %D%/unit/base/check_cookie.c $(t_headers)
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_cookie_LINK = $(LINK) -Wl,--wrap=pwrite -Wl,--wrap=access
 %C%_unit_base_check_cookie_LDADD = $(p2_libs)
 %C%_unit_base_check_lock_SOURCES = %D%/unit/base/check_lock.c $(t_headers)
 %C%_unit_base_check_lock_CPPFLAGS = $(p2_cppflags)
