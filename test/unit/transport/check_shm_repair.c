@@ -39,7 +39,7 @@ struct head {
 	uint64_t map, total, cmd_queue, resp_ring, inject, sar;
 };
 
-enum { HOLDER, CLAIMER, BYSTANDER };
+enum { HOLDER, CLAIMER, BYSTANDER, STRANGER };
 
 static struct dofi_ia ia;
 static struct head *own;
@@ -182,7 +182,10 @@ static struct process start(int role)
 		char name[64];
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		make_region(name, getpid());
+		if (role == STRANGER) /* has not mapped the region of its number */
+			munmap(make_region(name, getpid()), SIZE);
+		else
+			make_region(name, getpid());
 		be(role, fds[1]);
 	}
 	ck_assert_int_eq(read(fds[0], &byte, 1), 1);
@@ -327,6 +330,87 @@ START_TEST(a_peer_that_cannot_be_watched_keeps_its_lock)
 }
 END_TEST
 
+/* Its number may be used again, and another process has that number. */
+START_TEST(a_process_that_has_not_mapped_its_region_is_not_watched)
+{
+	struct process stranger, holder;
+
+	open_own();
+	stranger = start(STRANGER);
+	holder = start(HOLDER);
+	end(&holder);
+	ck_assert(stays(lock_is_free));
+	stop_using(stranger.peer);
+	await(lock_is_free);
+	end(&stranger);
+	close_own();
+}
+END_TEST
+
+START_TEST(a_process_that_has_ended_is_not_watched)
+{
+	struct process holder;
+	struct dofi_shm_peer *peer;
+	char name[64];
+	pid_t pid;
+
+	open_own();
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	make_region(name, pid);
+	peer = watch(name);
+	holder = start(HOLDER);
+	end(&holder);
+	ck_assert(stays(lock_is_free));
+	stop_using(peer);
+	await(lock_is_free);
+	remove_region(name);
+	close_own();
+}
+END_TEST
+
+/* It is the same process, and its death is still noticed. */
+START_TEST(a_forgotten_peer_that_returns_is_the_same)
+{
+	struct process holder;
+
+	open_own();
+	holder = start(HOLDER);
+	stop_using(holder.peer);
+	forget(holder.peer, false);
+	ck_assert_ptr_eq(watch(holder.name), holder.peer);
+	end(&holder);
+	await(lock_is_free);
+	close_own();
+}
+END_TEST
+
+START_TEST(more_peers_than_can_be_watched)
+{
+	int n = 0;
+
+	open_own();
+	while (n < 5000 && watch("fi_shm://no such region"))
+		n++;
+	ck_assert_int_eq(n, 1024);
+	close_own();
+}
+END_TEST
+
+START_TEST(a_region_of_another_process_is_not_repaired)
+{
+	char name[64];
+
+	make_region(name, getppid());
+	ia.quirks = DOFI_QUIRK_DEAD_LOCKS;
+	dofi_shm_repair_open(&ia, (const uint8_t *)name);
+	remove_region(name);
+	ck_assert_ptr_null(ia.shm_repair);
+}
+END_TEST
+
 /* The region of the dead process has no room, and its lock is free. */
 START_TEST(region_of_a_killed_process_accepts_nothing)
 {
@@ -387,6 +471,11 @@ int main(void)
 	tcase_add_test(tcase, entry_of_a_killed_process_is_released);
 	tcase_add_loop_test(tcase, a_stopped_process_keeps_its_lock, HOLDER, CLAIMER + 1);
 	tcase_add_test(tcase, a_peer_that_cannot_be_watched_keeps_its_lock);
+	tcase_add_test(tcase, a_process_that_has_not_mapped_its_region_is_not_watched);
+	tcase_add_test(tcase, a_process_that_has_ended_is_not_watched);
+	tcase_add_test(tcase, a_forgotten_peer_that_returns_is_the_same);
+	tcase_add_test(tcase, more_peers_than_can_be_watched);
+	tcase_add_test(tcase, a_region_of_another_process_is_not_repaired);
 	tcase_add_test(tcase, region_of_a_killed_process_accepts_nothing);
 	tcase_add_test(tcase, lock_of_a_removed_peer_is_released);
 	tcase_add_test(tcase, a_fabric_without_such_locks);
