@@ -34,7 +34,9 @@ unit_tests = \
 	%D%/unit/transport/check_live_threads \
 	%D%/unit/dto/check_control \
 	%D%/unit/dto/check_control_message \
+	%D%/unit/base/check_addr \
 	%D%/unit/base/check_cookie \
+	%D%/unit/base/check_eventfd \
 	%D%/unit/memory/check_local_socket \
 	%D%/unit/memory/check_remote_copy \
 	%D%/unit/memory/check_ring \
@@ -42,6 +44,7 @@ unit_tests = \
 	%D%/unit/base/check_lock \
 	%D%/unit/base/check_lock_order \
 	%D%/unit/base/check_log \
+	%D%/unit/base/check_log_fabric \
 	%D%/unit/api/check_attr \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
@@ -605,8 +608,20 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_lock_order_LDADD = $(p2_libs)
 %C%_unit_base_check_log_SOURCES = %D%/unit/base/check_log.c $(t_headers)
 %C%_unit_base_check_log_CPPFLAGS = $(p2_cppflags)
-%C%_unit_base_check_log_LINK = $(LINK) -Wl,--wrap=clock_gettime
+%C%_unit_base_check_log_LINK = $(LINK) -Wl,--wrap=clock_gettime -Wl,--wrap=syslog \
+	-Wl,--wrap=__syslog_chk
 %C%_unit_base_check_log_LDADD = $(p2_libs)
+%C%_unit_base_check_log_fabric_SOURCES = %D%/unit/base/check_log_fabric.c $(t_headers)
+%C%_unit_base_check_log_fabric_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_log_fabric_LINK = $(LINK) -Wl,--wrap=fi_open
+%C%_unit_base_check_log_fabric_LDADD = $(p2_libs)
+%C%_unit_base_check_addr_SOURCES = %D%/unit/base/check_addr.c $(t_headers)
+%C%_unit_base_check_addr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_addr_LDADD = $(p2_libs)
+%C%_unit_base_check_eventfd_SOURCES = %D%/unit/base/check_eventfd.c $(t_headers)
+%C%_unit_base_check_eventfd_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_eventfd_LINK = $(LINK) -Wl,--wrap=pthread_create
+%C%_unit_base_check_eventfd_LDADD = $(p2_libs)
 %C%_unit_base_check_cookie_SOURCES = %D%/unit/base/check_cookie.c $(t_headers)
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_cookie_LINK = $(LINK) -Wl,--wrap=pwrite -Wl,--wrap=access
