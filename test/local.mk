@@ -46,6 +46,7 @@ unit_tests = \
 	%D%/unit/base/check_log \
 	%D%/unit/base/check_log_fabric \
 	%D%/unit/api/check_attr \
+	%D%/unit/api/check_no_registry \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
 	%D%/unit/object/check_mr \
@@ -341,6 +342,10 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_object_check_ia2_LINK = $(LINK) -rdynamic
 %C%_unit_object_check_ia2_LDADD = $(dofi2_libs) $(CHECK_LIBS)
 
+# Without -export-dynamic and without libdat.
+%C%_unit_api_check_no_registry_SOURCES = %D%/unit/api/check_no_registry.c $(t_headers)
+%C%_unit_api_check_no_registry_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_no_registry_LDADD = $(dofi2_libs) $(CHECK_LIBS)
 %C%_unit_api_check_mem1_SOURCES = %D%/unit/api/check_mem.c $(fake_ia)
 %C%_unit_api_check_mem1_CPPFLAGS = $(p1_cppflags)
 %C%_unit_api_check_mem1_LINK = $(LINK) $(fake_ia_wraps)

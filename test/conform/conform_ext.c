@@ -1006,6 +1006,7 @@ START_TEST(HND_023_counters_arguments)
 	t_ok(dat_ib_query_counters(us->ep, -1, ep, 0));
 	ck_assert_uint_eq(ep[0], 99);
 	t_bad_arg(dat_ib_query_counters(us->ep, 0, NULL, 0));
+	t_bad_arg(dat_ib_print_counters(us->on->pz, 0, 0));
 	t_ok(dat_ib_start_counter(us->on->ia, DCNT_IA_CM));
 	t_ok(dat_ib_stop_counter(us->on->ia, DCNT_IA_CM));
 	t_unsupported(dat_ib_start_counter(us->on->ia, DCNT_IA_DIAG));
@@ -1051,6 +1052,9 @@ START_TEST(HND_023_attributes_without_an_open_IA)
 	t_ok(dat_ib_open_query(t_ia_name(), &handle, DAT_IA_FIELD_ALL, &attr, 0, NULL));
 	t_ok(dat_ib_close_query(handle));
 	t_bad_arg(dat_ib_open_query(t_ia_name(), &handle, 0, NULL, 0, NULL));
+	t_bad_arg(dat_ib_open_query(t_ia_name(), NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+	t_bad_arg(dat_ib_open_query(t_ia_name(), &handle, (DAT_IA_ATTR_MASK)DAT_IA_FIELD_ALL + 1,
+				    &attr, 0, NULL));
 	ck_assert_int_ne(dat_ib_open_query("no-such-ia", &handle, DAT_IA_FIELD_ALL, &attr, 0, NULL),
 			 DAT_SUCCESS);
 	t_bad_handle(dat_ib_close_query(us->ep));
