@@ -184,6 +184,8 @@ START_TEST(DTO_068_069_send_ends_a_context)
 	t_bad_handle_of(dat_ep_post_send_with_invalidate(us->request_evd, 0, NULL, COOKIE(1),
 							 NO_FLAGS, DAT_TRUE, context),
 			EP);
+	t_bad_arg(dat_ep_post_send_with_invalidate(us->ep, 0, NULL, COOKIE(1), NO_FLAGS, DAT_TRUE,
+						   0));
 }
 END_TEST
 
@@ -539,6 +541,8 @@ START_TEST(HND_023_unknown_operations_are_refused)
 	t_error(dat_extension_op(us->ep, 0x7ff), DAT_NOT_IMPLEMENTED);
 	t_bad_handle(dat_ib_post_send_ud(us->ep, 0, NULL, NULL, COOKIE(1), NO_FLAGS));
 	t_bad_handle(dat_ib_post_fetch_and_add(us->on->pz, 1, NULL, COOKIE(1), NULL, NO_FLAGS));
+	t_bad_handle(
+		dat_ib_post_rdma_write_immed(us->on->pz, 0, NULL, COOKIE(1), NULL, 1, NO_FLAGS));
 }
 END_TEST
 
