@@ -18,6 +18,7 @@
 #include "../../../prov/ofi/cm/wire.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/progress/engine.h"
+#include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/progress/engine_fds.h"
 #include "../../../prov/ofi/progress/timer.h"
 
@@ -40,9 +41,12 @@ static int no_descriptors;        /* so many calls of accept4 find none */
 static int accept_error = EMFILE; /* which they report */
 static uint16_t bind_to;          /* a port that the next socket gets */
 static bool no_sockets;
+static int bind_error;
 
 void __wrap_dofi_wait_kick(struct dofi_ia *of);
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags);
+int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t size);
+int __real_bind(int fd, const struct sockaddr *addr, socklen_t size);
 int __wrap_socket(int family, int type, int protocol);
 int __real_socket(int family, int type, int protocol);
 int __real_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags);
@@ -50,6 +54,14 @@ int __real_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags);
 void __wrap_dofi_wait_kick(struct dofi_ia *of)
 {
 	(void)of;
+}
+
+int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t size)
+{
+	if (!bind_error)
+		return __real_bind(fd, addr, size);
+	errno = bind_error;
+	return -1;
 }
 
 int __wrap_socket(int family, int type, int protocol)
@@ -430,6 +442,46 @@ START_TEST(a_listener_that_cannot_be_watched_is_closed)
 }
 END_TEST
 
+static const struct {
+	uint64_t conn_qual;
+	int err;
+	DAT_RETURN ret;
+	const char *says;
+} refusals[] = {
+	{80, EACCES, DOFI_BAD_ARG(2), "use a greater number"},
+	{8000, EADDRINUSE, DAT_CONN_QUAL_IN_USE, NULL},
+	{0, EADDRINUSE, DOFI_ERR(DAT_CONN_QUAL_UNAVAILABLE, DAT_NO_SUBTYPE), NULL},
+	{8000, EIO, DOFI_ERR(DAT_INTERNAL_ERROR, 0), "can't listen"},
+};
+
+/* A service point that cannot listen leaves nothing behind. */
+START_TEST(a_port_that_is_refused)
+{
+	int fd = t_capture(STDERR_FILENO);
+	struct dofi_evd evd = {.obj.ia = &ia};
+	struct dofi_sp *sp = NULL;
+
+	dofi_lock_init(&evd.lock);
+	dofi_lock_init(&ia.obj_lock);
+	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
+		dofi_list_init(&ia.objects[i]);
+	memcpy(&ia.addr,
+	       &(struct sockaddr_in){.sin_family = AF_INET,
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
+	       sizeof(struct sockaddr_in));
+	bind_error = refusals[_i].err;
+	ck_assert_uint_eq(dofi_sp_new(&ia, &evd, refusals[_i].conn_qual, false, &sp),
+			  refusals[_i].ret);
+	ck_assert_ptr_null(sp);
+	ck_assert(dofi_list_empty(&ia.cm.listeners));
+	ck_assert_uint_eq(ia.counts[DAT_HANDLE_TYPE_PSP], 0);
+	if (refusals[_i].says)
+		ck_assert_ptr_nonnull(strstr(t_captured(fd), refusals[_i].says));
+	else
+		ck_assert_str_eq(t_captured(fd), "");
+}
+END_TEST
+
 START_TEST(addresses_of_other_families_are_refused)
 {
 	const struct sockaddr other = {.sa_family = AF_UNIX};
@@ -687,6 +739,8 @@ int main(void)
 	tcase_add_test(tc, the_lack_of_descriptors_is_told_once);
 	tcase_add_test(tc, other_errors_of_accept_do_not_stop_the_listener);
 	tcase_add_test(tc, a_listener_that_cannot_be_watched_is_closed);
+	tcase_add_loop_test(tc, a_port_that_is_refused, 0,
+			    (int)(sizeof(refusals) / sizeof(refusals[0])));
 	tcase_add_test(tc, addresses_of_other_families_are_refused);
 	tcase_add_test(tc, a_connection_manager_without_descriptors);
 	tcase_add_test(tc, a_forked_child_closes_the_sockets);
