@@ -661,6 +661,27 @@ START_TEST(test_calls_check_the_ia)
 }
 END_TEST
 
+START_TEST(test_ep_with_srq_checks_its_arguments)
+{
+	DAT_SRQ_ATTR srq_attr = {.max_recv_dtos = 4, .max_recv_iov = 1};
+	DAT_EP_ATTR attr = {.service_type = DAT_SERVICE_TYPE_RC};
+	DAT_IA_HANDLE ia = open_ia();
+	DAT_SRQ_HANDLE srq;
+	DAT_EP_HANDLE ep;
+	DAT_PZ_HANDLE pz;
+
+	ck_assert_uint_eq(table->pz_create_func(ia, &pz), DAT_SUCCESS);
+	ck_assert_uint_eq(table->srq_create_func(ia, pz, &srq_attr, &srq), DAT_SUCCESS);
+	ck_error(table->ep_create_with_srq_func(ia, pz, NULL, NULL, NULL, pz, &attr, &ep),
+		 DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	ck_error(table->ep_create_with_srq_func(ia, pz, NULL, NULL, NULL, srq, NULL, &ep),
+		 DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+	ck_error(table->ep_create_with_srq_func(ia, pz, NULL, NULL, NULL, srq, &attr, NULL),
+		 DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
+	close_ia(ia);
+}
+END_TEST
+
 /* --- parameters --- */
 
 static DAT_RETURN try_open(void)
@@ -724,6 +745,7 @@ int main(void)
 	tcase_add_test(tc, test_abrupt_close_releases_waiters);
 	tcase_add_test(tc, test_handles_are_dead_in_a_forked_child);
 	tcase_add_test(tc, test_calls_check_the_ia);
+	tcase_add_test(tc, test_ep_with_srq_checks_its_arguments);
 	tcase_add_loop_test(tc, test_unknown_words_are_refused, 0,
 			    (int)(sizeof(words) / sizeof(words[0])));
 #if DOFI_DAT_MAJOR == 2
