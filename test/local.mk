@@ -55,6 +55,7 @@ unit_tests = \
 	%D%/unit/object/check_scratch \
 	%D%/unit/fabric/check_mr_cache \
 	%D%/unit/fabric/check_netdev \
+	%D%/unit/fabric/check_facts \
 	%D%/unit/fabric/check_nic \
 	%D%/unit/registry/check_nomem1 %D%/unit/registry/check_nomem2 \
 	%D%/unit/object/check_object1 %D%/unit/object/check_object2 \
@@ -513,6 +514,10 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_netdev_LINK = $(LINK) -Wl,--wrap=getifaddrs -Wl,--wrap=freeifaddrs
 %C%_unit_fabric_check_netdev_LDADD = $(p2_libs)
 
+%C%_unit_fabric_check_facts_SOURCES = %D%/unit/fabric/check_facts.c $(t_headers)
+%C%_unit_fabric_check_facts_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_facts_LINK = $(LINK) -Wl,--wrap=fopen
+%C%_unit_fabric_check_facts_LDADD = $(p2_libs)
 %C%_unit_fabric_check_nic_SOURCES = %D%/unit/fabric/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_nic_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_nic_LINK = $(LINK) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \

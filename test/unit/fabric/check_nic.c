@@ -501,6 +501,30 @@ START_TEST(test_binding_a_thread)
 }
 END_TEST
 
+START_TEST(test_the_thread_goes_where_its_device_is)
+{
+	int fd = t_capture(STDERR_FILENO);
+	struct dofi_nic its = {.bind_thread = false};
+	cpu_set_t before, now;
+
+	ck_assert_int_eq(__real_sched_getaffinity(0, sizeof(before), &before), 0);
+	dofi_nic_enter_thread("ia", &its);
+	ck_assert_int_eq(__real_sched_getaffinity(0, sizeof(now), &now), 0);
+	ck_assert(CPU_EQUAL(&now, &before));
+	its.bind_thread = true;
+	dofi_nic_enter_thread("ia", &its); /* there are no CPUs */
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "its thread can't run on CPUs"));
+	for (unsigned int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &before)) {
+			memset(&its.thread_cpus, 0, sizeof(its.thread_cpus));
+			dofi_cpus_add(&its.thread_cpus, cpu);
+		}
+	dofi_nic_enter_thread("ia", &its);
+	ck_assert_int_eq(__real_sched_getaffinity(0, sizeof(now), &now), 0);
+	ck_assert_int_eq(CPU_COUNT(&now), 1);
+}
+END_TEST
+
 START_TEST(test_virtual_interfaces)
 {
 	static const char *const real[] = {"eth0", "ib0", "bond0", "eth0.5", "br0", "unknown"};
@@ -642,6 +666,7 @@ int main(void)
 	tcase_add_test(tc, test_subnets);
 	tcase_add_test(tc, test_lists_of_cpus);
 	tcase_add_test(tc, test_binding_a_thread);
+	tcase_add_test(tc, test_the_thread_goes_where_its_device_is);
 	tcase_add_test(tc, test_virtual_interfaces);
 	tcase_add_test(tc, test_addresses_of_this_host);
 	tcase_add_loop_test(tc, test_this_machine, 0, T_SOURCES);
