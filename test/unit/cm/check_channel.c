@@ -245,6 +245,25 @@ START_TEST(a_connection_that_waits_is_dialled_again)
 }
 END_TEST
 
+/* --- connections --- */
+
+START_TEST(no_connection_has_the_number_0)
+{
+	ck_assert_ptr_null(dofi_conn_ep(&ia, 0));
+}
+END_TEST
+
+START_TEST(a_connection_that_repeats_its_request_counts_once)
+{
+	struct dofi_conn *conn = dofi_conn_new(&ia, DOFI_CONN_DIALLING);
+
+	ck_assert_ptr_nonnull(conn);
+	dofi_conn_repeated(conn);
+	dofi_conn_repeated(conn);
+	ck_assert_uint_eq(ia.cm.nrepeated, 1);
+}
+END_TEST
+
 /* --- idleness --- */
 
 static void expire(void)
@@ -323,6 +342,8 @@ int main(void)
 	tcase_add_test(tc, the_transport_learns_that_a_peer_closed);
 	tcase_add_loop_test(tc, a_transport_need_not_know_the_end_of_peers, 0, 2);
 	tcase_add_test(tc, a_connection_that_waits_is_dialled_again);
+	tcase_add_test(tc, no_connection_has_the_number_0);
+	tcase_add_test(tc, a_connection_that_repeats_its_request_counts_once);
 	tcase_add_test(tc, a_channel_that_nobody_uses_is_closed);
 	tcase_add_test(tc, a_channel_in_use_stays);
 	tcase_add_test(tc, a_channel_that_waits_for_an_answer_stays);

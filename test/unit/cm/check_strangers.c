@@ -58,7 +58,7 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of)
 
 int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t size)
 {
-	if (!bind_error)
+	if (!bind_error || addr->sa_family == AF_UNIX)
 		return __real_bind(fd, addr, size);
 	errno = bind_error;
 	return -1;
@@ -451,6 +451,8 @@ static const struct {
 	{80, EACCES, DOFI_BAD_ARG(2), "use a greater number"},
 	{8000, EADDRINUSE, DAT_CONN_QUAL_IN_USE, NULL},
 	{0, EADDRINUSE, DOFI_ERR(DAT_CONN_QUAL_UNAVAILABLE, DAT_NO_SUBTYPE), NULL},
+	{UINT64_C(1) << 40, EADDRINUSE, DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE),
+	 "every port that could serve it is taken"},
 	{8000, EIO, DOFI_ERR(DAT_INTERNAL_ERROR, 0), "can't listen"},
 };
 
