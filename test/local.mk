@@ -13,7 +13,7 @@ unit_tests = \
 	%D%/unit/cm/check_conn_state \
 	%D%/unit/cm/check_conn_table \
 	%D%/unit/cm/check_linger \
-	%D%/unit/cm/check_strangers \
+	%D%/unit/cm/check_channel %D%/unit/cm/check_strangers \
 	%D%/unit/dto/check_failure \
 	%D%/unit/cm/check_crowd \
 	%D%/unit/progress/check_cqs \
@@ -25,6 +25,7 @@ unit_tests = \
 	%D%/unit/fabric/check_eqs \
 	%D%/unit/fabric/check_error \
 	%D%/unit/progress/check_evd1 %D%/unit/progress/check_evd2 \
+	%D%/unit/dto/check_ep_attr \
 	%D%/unit/dto/check_guard_byte \
 	%D%/unit/fabric/check_port_reservation \
 	%D%/unit/object/check_ia1 %D%/unit/object/check_ia2 \
@@ -38,6 +39,7 @@ unit_tests = \
 	%D%/unit/base/check_addr \
 	%D%/unit/base/check_clock \
 	%D%/unit/base/check_cookie \
+	%D%/unit/base/check_eventfd \
 	%D%/unit/memory/check_local_socket \
 	%D%/unit/memory/check_remote_copy \
 	%D%/unit/memory/check_ring \
@@ -45,10 +47,12 @@ unit_tests = \
 	%D%/unit/base/check_lock \
 	%D%/unit/base/check_lock_order \
 	%D%/unit/base/check_log \
+	%D%/unit/base/check_log_fabric \
 	%D%/unit/api/check_attr \
 	%D%/unit/api/check_counters \
 	%D%/unit/api/check_ia_choose \
 	%D%/unit/api/check_ia_steps \
+	%D%/unit/api/check_no_registry \
 	%D%/unit/api/check_stats \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
@@ -57,6 +61,7 @@ unit_tests = \
 	%D%/unit/object/check_scratch \
 	%D%/unit/fabric/check_mr_cache \
 	%D%/unit/fabric/check_netdev \
+	%D%/unit/fabric/check_facts \
 	%D%/unit/fabric/check_nic \
 	%D%/unit/registry/check_nomem1 %D%/unit/registry/check_nomem2 \
 	%D%/unit/object/check_object1 %D%/unit/object/check_object2 \
@@ -99,7 +104,6 @@ unit_tests = \
 	%D%/unit/transport/check_rdm \
 	%D%/unit/transport/check_rdm_post \
 	%D%/unit/dto/check_atomic \
-	%D%/unit/dto/check_ep_attr \
 	%D%/unit/dto/check_immediate \
 	%D%/unit/dto/check_srq \
 	%D%/unit/dto/check_ud \
@@ -235,9 +239,11 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 
 %C%_unit_registry_check_conf1_SOURCES = %D%/unit/registry/check_conf.c src/conf.c src/log.c $(t_headers)
 %C%_unit_registry_check_conf1_CPPFLAGS = $(t1_cppflags) -DDATR_DAT_MAJOR=1 -DDAT_CONF_DIR='"etc"'
+%C%_unit_registry_check_conf1_LINK = $(LINK) -Wl,--wrap=fopen
 %C%_unit_registry_check_conf1_LDADD = $(CHECK_LIBS)
 %C%_unit_registry_check_conf2_SOURCES = %D%/unit/registry/check_conf.c src/conf.c src/log.c $(t_headers)
 %C%_unit_registry_check_conf2_CPPFLAGS = $(t2_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"etc"'
+%C%_unit_registry_check_conf2_LINK = $(LINK) -Wl,--wrap=fopen
 %C%_unit_registry_check_conf2_LDADD = $(CHECK_LIBS)
 
 %C%_unit_registry_check_dispatch1_SOURCES = %D%/unit/registry/check_dispatch.c $(t_headers)
@@ -350,6 +356,10 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_object_check_ia2_LINK = $(LINK) -rdynamic
 %C%_unit_object_check_ia2_LDADD = $(dofi2_libs) $(CHECK_LIBS)
 
+# Without -export-dynamic and without libdat.
+%C%_unit_api_check_no_registry_SOURCES = %D%/unit/api/check_no_registry.c $(t_headers)
+%C%_unit_api_check_no_registry_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_no_registry_LDADD = $(dofi2_libs) $(CHECK_LIBS)
 %C%_unit_api_check_mem1_SOURCES = %D%/unit/api/check_mem.c $(fake_ia)
 %C%_unit_api_check_mem1_CPPFLAGS = $(p1_cppflags)
 %C%_unit_api_check_mem1_LINK = $(LINK) $(fake_ia_wraps)
@@ -363,16 +373,18 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 # calls.
 %C%_unit_auth_check_key_SOURCES = %D%/unit/auth/check_key.c $(t_headers)
 %C%_unit_auth_check_key_CPPFLAGS = $(p2_cppflags)
-%C%_unit_auth_check_key_LINK = $(LINK) -Wl,--wrap=write -Wl,--wrap=fsync -Wl,--wrap=close \
-	-Wl,--wrap=linkat -Wl,--wrap=dofi_random
+%C%_unit_auth_check_key_LINK = $(LINK) -Wl,--wrap=write -Wl,--wrap=fsync -Wl,--wrap=linkat \
+	-Wl,--wrap=read -Wl,--wrap=close -Wl,--wrap=open -Wl,--wrap=getpwuid_r \
+	-Wl,--wrap=dofi_random -Wl,--wrap=dofi_hkdf -Wl,--wrap=dofi_crypto_start
 %C%_unit_auth_check_key_LDADD = $(p2_libs)
 %C%_unit_auth_check_session_SOURCES = %D%/unit/auth/check_session.c $(t_headers)
 %C%_unit_auth_check_session_CPPFLAGS = $(p2_cppflags)
+%C%_unit_auth_check_session_LINK = $(LINK) -Wl,--wrap=dofi_hmac -Wl,--wrap=dofi_hmac_by
 %C%_unit_auth_check_session_LDADD = $(p2_libs)
 %C%_unit_auth_check_crypto_SOURCES = %D%/unit/auth/check_crypto.c $(t_headers)
 %C%_unit_auth_check_crypto_CPPFLAGS = $(p2_cppflags)
 %C%_unit_auth_check_crypto_LINK = $(LINK) -Wl,--wrap=getrandom -Wl,--wrap=mmap -Wl,--wrap=madvise \
-	-Wl,--wrap=EVP_MAC_init
+	-Wl,--wrap=EVP_MAC_init -Wl,--wrap=EVP_MAC_fetch -Wl,--wrap=EVP_MAC_CTX_set_params
 %C%_unit_auth_check_crypto_LDADD = $(p2_libs)
 %C%_unit_base_check_addr_SOURCES = %D%/unit/base/check_addr.c $(t_headers)
 %C%_unit_base_check_addr_CPPFLAGS = $(p2_cppflags)
@@ -523,7 +535,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_memory_out_SOURCES = %D%/unit/transport/check_memory_out.c $(t_headers)
 %C%_unit_transport_check_memory_out_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_out_LINK = $(LINK) -Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_remote_write \
-	-Wl,--wrap=dofi_remote_read
+	-Wl,--wrap=dofi_remote_read -Wl,--wrap=dofi_box_ask -Wl,--wrap=dofi_box_is_done
 %C%_unit_transport_check_memory_out_LDADD = $(p2_libs)
 %C%_unit_transport_check_memory_box_SOURCES = %D%/unit/transport/check_memory_box.c $(t_headers)
 %C%_unit_transport_check_memory_box_CPPFLAGS = $(p2_cppflags)
@@ -549,7 +561,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_msg_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_msg_LINK = $(LINK) -Wl,--wrap=dofi_conn_path_made -Wl,--wrap=dofi_conn_proceeds \
 	-Wl,--wrap=dofi_conn_end -Wl,--wrap=dofi_conn_by_token -Wl,--wrap=dofi_conn_by_id \
-	-Wl,--wrap=dofi_conn_path_up -Wl,--wrap=dofi_conn_path_down
+	-Wl,--wrap=dofi_conn_path_up -Wl,--wrap=dofi_conn_path_down \
+	-Wl,--wrap=dofi_rma_write_data -Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_ctrl_arrived
 %C%_unit_transport_check_msg_LDADD = $(p2_libs)
 %C%_unit_transport_check_rdm_SOURCES = %D%/unit/transport/check_rdm.c $(t_headers)
 %C%_unit_transport_check_rdm_CPPFLAGS = $(p2_cppflags)
@@ -561,15 +574,20 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_mr_cache_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_mr_cache_LDADD = $(p2_libs)
 
-%C%_unit_fabric_check_netdev_SOURCES = %D%/unit/fabric/check_netdev.c $(t_headers)
+%C%_unit_fabric_check_netdev_SOURCES = %D%/unit/fabric/check_netdev.c %D%/lib/t_machine.c \
+	%D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_netdev_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_netdev_LINK = $(LINK) -Wl,--wrap=getifaddrs -Wl,--wrap=freeifaddrs
 %C%_unit_fabric_check_netdev_LDADD = $(p2_libs)
 
+%C%_unit_fabric_check_facts_SOURCES = %D%/unit/fabric/check_facts.c $(t_headers)
+%C%_unit_fabric_check_facts_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_facts_LINK = $(LINK) -Wl,--wrap=fopen
+%C%_unit_fabric_check_facts_LDADD = $(p2_libs)
 %C%_unit_fabric_check_nic_SOURCES = %D%/unit/fabric/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_nic_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_nic_LINK = $(LINK) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \
-	-Wl,--wrap=dofi_cpus_of_group
+	-Wl,--wrap=dofi_cpus_of_group -Wl,--wrap=fopen
 %C%_unit_fabric_check_nic_LDADD = $(p2_libs)
 
 %C%_unit_object_check_object1_SOURCES = %D%/unit/object/check_object.c $(fake_ia)
@@ -644,10 +662,14 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_linger_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_ep_sync \
 	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_engine_hear
 %C%_unit_cm_check_linger_LDADD = $(p2_libs)
+%C%_unit_cm_check_channel_SOURCES = %D%/unit/cm/check_channel.c $(t_headers)
+%C%_unit_cm_check_channel_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_channel_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick
+%C%_unit_cm_check_channel_LDADD = $(p2_libs)
 %C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c $(t_headers)
 %C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_strangers_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4 -Wl,--wrap=socket \
-	-Wl,--wrap=dofi_run_delay_is_high
+	-Wl,--wrap=bind -Wl,--wrap=dofi_run_delay_is_high
 %C%_unit_cm_check_strangers_LDADD = $(p2_libs)
 %C%_unit_dto_check_failure_SOURCES = %D%/unit/dto/check_failure.c $(t_headers)
 %C%_unit_dto_check_failure_CPPFLAGS = $(p2_cppflags)
@@ -668,10 +690,20 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_lock_order_LDADD = $(p2_libs)
 %C%_unit_base_check_log_SOURCES = %D%/unit/base/check_log.c $(t_headers)
 %C%_unit_base_check_log_CPPFLAGS = $(p2_cppflags)
-%C%_unit_base_check_log_LINK = $(LINK) -Wl,--wrap=clock_gettime
+%C%_unit_base_check_log_LINK = $(LINK) -Wl,--wrap=clock_gettime -Wl,--wrap=syslog \
+	-Wl,--wrap=__syslog_chk
 %C%_unit_base_check_log_LDADD = $(p2_libs)
+%C%_unit_base_check_log_fabric_SOURCES = %D%/unit/base/check_log_fabric.c $(t_headers)
+%C%_unit_base_check_log_fabric_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_log_fabric_LINK = $(LINK) -Wl,--wrap=fi_open
+%C%_unit_base_check_log_fabric_LDADD = $(p2_libs)
+%C%_unit_base_check_eventfd_SOURCES = %D%/unit/base/check_eventfd.c $(t_headers)
+%C%_unit_base_check_eventfd_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_eventfd_LINK = $(LINK) -Wl,--wrap=pthread_create
+%C%_unit_base_check_eventfd_LDADD = $(p2_libs)
 %C%_unit_base_check_cookie_SOURCES = %D%/unit/base/check_cookie.c $(t_headers)
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_cookie_LINK = $(LINK) -Wl,--wrap=pwrite -Wl,--wrap=access
 %C%_unit_base_check_cookie_LDADD = $(p2_libs)
 %C%_unit_base_check_lock_SOURCES = %D%/unit/base/check_lock.c $(t_headers)
 %C%_unit_base_check_lock_CPPFLAGS = $(p2_cppflags)
@@ -679,7 +711,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_lock_LDADD = $(p2_libs)
 %C%_unit_dto_check_guard_byte_SOURCES = %D%/unit/dto/check_guard_byte.c $(t_headers)
 %C%_unit_dto_check_guard_byte_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_guard_byte_LINK = $(LINK) -Wl,--wrap=dofi_mr_map
+%C%_unit_dto_check_guard_byte_LINK = $(LINK) -Wl,--wrap=dofi_mr_map -Wl,--wrap=dofi_mr_abandon
 %C%_unit_dto_check_guard_byte_LDADD = $(p2_libs)
 %C%_unit_dto_check_data_flag_SOURCES = %D%/unit/dto/check_data_flag.c $(t_headers)
 %C%_unit_dto_check_data_flag_CPPFLAGS = $(p2_cppflags)

@@ -666,6 +666,34 @@ START_TEST(CR_037_040_handoff_to_nobody)
 }
 END_TEST
 
+START_TEST(CR_036_request_remains_if_the_target_has_no_room)
+{
+	DAT_EVD_HANDLE evd = t_evd(&t_tia, 1, DAT_EVD_CR_FLAG | DAT_EVD_SOFTWARE_FLAG);
+	DAT_CR_HANDLE cr = request();
+	DAT_CONN_QUAL target;
+	DAT_PSP_HANDLE psp;
+	DAT_EVENT event;
+	DAT_RETURN ret;
+
+	t_ok(dat_psp_create_any(t_tia.ia, &target, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	while ((ret = t_post_se(evd, NULL)) == DAT_SUCCESS)
+		;
+	t_error(ret, DAT_QUEUE_FULL);
+	ret = dat_cr_handoff(cr, target);
+	if (DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED ||
+	    DAT_GET_TYPE(ret) == DAT_NOT_IMPLEMENTED)
+		t_skip("requests cannot be handed on");
+	t_error(ret, DAT_INSUFFICIENT_RESOURCES);
+	query(cr);
+	while (dat_evd_dequeue(evd, &event) == DAT_SUCCESS)
+		ck_assert_int_eq(event.event_number, DAT_SOFTWARE_EVENT);
+	t_ok(dat_cr_handoff(cr, target));
+	event = t_wait_for(evd, DAT_CONNECTION_REQUEST_EVENT);
+	t_ok(t_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, passive.ep));
+	is_established();
+}
+END_TEST
+
 /* --- order --- */
 
 START_TEST(CR_044_requests_come_in_the_order_of_arrival)
@@ -737,6 +765,7 @@ Suite *conform_cr(void)
 	tcase_add_test(tc, CR_031_reserved_endpoint_keeps_its_receives);
 	tcase_add_test(tc, CR_036_039_handoff);
 	tcase_add_test(tc, CR_037_040_handoff_to_nobody);
+	tcase_add_test(tc, CR_036_request_remains_if_the_target_has_no_room);
 	tcase_add_test(tc, CR_044_requests_come_in_the_order_of_arrival);
 	return suite;
 }

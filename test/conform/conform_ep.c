@@ -715,6 +715,22 @@ START_TEST(EP_067_modify_is_all_or_nothing)
 }
 END_TEST
 
+START_TEST(EP_065_modify_of_an_EP_without_EVDs)
+{
+	DAT_EP_PARAM param = {.ep_attr = {.max_recv_iov = 1}};
+	DAT_EP_HANDLE ep;
+
+	t_ok(dat_ep_create(t_tia.ia, t_tia.pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL, DAT_HANDLE_NULL,
+			   NULL, &ep));
+	t_ok(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV, &param));
+	param.ep_attr.max_recv_dtos = t_ep_attr(ep).max_recv_dtos + 1;
+	param.ep_attr.max_request_dtos = t_ep_attr(ep).max_request_dtos + 1;
+	t_bad_arg(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param));
+	t_bad_arg(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param));
+	t_ok(dat_ep_free(ep));
+}
+END_TEST
+
 START_TEST(EP_069_070_075_modify_refuses_bad_arguments)
 {
 	struct t_end end;
@@ -728,6 +744,8 @@ START_TEST(EP_069_070_075_modify_refuses_bad_arguments)
 	param.recv_evd_handle = t_tia.pz;
 	t_bad_handle(dat_ep_modify(end.ep, DAT_EP_FIELD_PZ_HANDLE, &param));
 	t_bad_handle(dat_ep_modify(end.ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &param));
+	param.ep_attr.service_type = (DAT_SERVICE_TYPE)(DAT_SERVICE_TYPE_RC + 100);
+	t_bad_arg(dat_ep_modify(end.ep, DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE, &param));
 	t_bad_handle_of(dat_ep_modify(DAT_HANDLE_NULL, DAT_EP_FIELD_PZ_HANDLE, &param), EP);
 	t_bad_handle_of(dat_ep_modify(t_tia.pz, DAT_EP_FIELD_PZ_HANDLE, &param), EP);
 	t_end_free(&end);
@@ -983,6 +1001,10 @@ START_TEST(EP_113_dup_connect_of_a_passive_ep_is_refused)
 
 	t_pair_open(&pair, NULL);
 	t_end_new(&end, &pair.ia[1], NULL);
+	t_bad_arg(dat_ep_dup_connect(end.ep, pair.end[1].ep, T_LIMIT_US, 8, NULL,
+				     DAT_QOS_BEST_EFFORT));
+	t_unsupported(
+		dat_ep_dup_connect(end.ep, pair.end[1].ep, T_LIMIT_US, 0, NULL, DAT_QOS_PREMIUM));
 	ret = dat_ep_dup_connect(end.ep, pair.end[1].ep, T_LIMIT_US, 0, NULL, DAT_QOS_BEST_EFFORT);
 	if (ret == DAT_SUCCESS)
 		t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, end.ep);
@@ -1346,6 +1368,7 @@ static void add_modify(Suite *suite)
 	tcase_add_test(tcase, EP_066_queue_does_not_shrink_below_what_is_posted);
 	tcase_add_test(tcase, EP_061_posted_receives_keep_their_segments);
 	tcase_add_test(tcase, EP_067_modify_is_all_or_nothing);
+	tcase_add_test(tcase, EP_065_modify_of_an_EP_without_EVDs);
 	tcase_add_test(tcase, EP_069_070_075_modify_refuses_bad_arguments);
 	tcase_add_test(tcase, EP_072_receives_complete_on_the_evd_set_last);
 }

@@ -184,6 +184,8 @@ START_TEST(DTO_068_069_send_ends_a_context)
 	t_bad_handle_of(dat_ep_post_send_with_invalidate(us->request_evd, 0, NULL, COOKIE(1),
 							 NO_FLAGS, DAT_TRUE, context),
 			EP);
+	t_bad_arg(dat_ep_post_send_with_invalidate(us->ep, 0, NULL, COOKIE(1), NO_FLAGS, DAT_TRUE,
+						   0));
 }
 END_TEST
 
@@ -539,6 +541,8 @@ START_TEST(HND_023_unknown_operations_are_refused)
 	t_error(dat_extension_op(us->ep, 0x7ff), DAT_NOT_IMPLEMENTED);
 	t_bad_handle(dat_ib_post_send_ud(us->ep, 0, NULL, NULL, COOKIE(1), NO_FLAGS));
 	t_bad_handle(dat_ib_post_fetch_and_add(us->on->pz, 1, NULL, COOKIE(1), NULL, NO_FLAGS));
+	t_bad_handle(
+		dat_ib_post_rdma_write_immed(us->on->pz, 0, NULL, COOKIE(1), NULL, 1, NO_FLAGS));
 }
 END_TEST
 
@@ -1006,6 +1010,7 @@ START_TEST(HND_023_counters_arguments)
 	t_ok(dat_ib_query_counters(us->ep, -1, ep, 0));
 	ck_assert_uint_eq(ep[0], 99);
 	t_bad_arg(dat_ib_query_counters(us->ep, 0, NULL, 0));
+	t_bad_arg(dat_ib_print_counters(us->on->pz, 0, 0));
 	t_ok(dat_ib_start_counter(us->on->ia, DCNT_IA_CM));
 	t_ok(dat_ib_stop_counter(us->on->ia, DCNT_IA_CM));
 	t_unsupported(dat_ib_start_counter(us->on->ia, DCNT_IA_DIAG));
@@ -1051,6 +1056,9 @@ START_TEST(HND_023_attributes_without_an_open_IA)
 	t_ok(dat_ib_open_query(t_ia_name(), &handle, DAT_IA_FIELD_ALL, &attr, 0, NULL));
 	t_ok(dat_ib_close_query(handle));
 	t_bad_arg(dat_ib_open_query(t_ia_name(), &handle, 0, NULL, 0, NULL));
+	t_bad_arg(dat_ib_open_query(t_ia_name(), NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+	t_bad_arg(dat_ib_open_query(t_ia_name(), &handle, (DAT_IA_ATTR_MASK)DAT_IA_FIELD_ALL + 1,
+				    &attr, 0, NULL));
 	ck_assert_int_ne(dat_ib_open_query("no-such-ia", &handle, DAT_IA_FIELD_ALL, &attr, 0, NULL),
 			 DAT_SUCCESS);
 	t_bad_handle(dat_ib_close_query(us->ep));

@@ -250,6 +250,7 @@ START_TEST(SRQ_035_036_query_arguments)
 		    DAT_INVALID_ARG2);
 	t_error_sub(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, NULL), DAT_INVALID_PARAMETER,
 		    DAT_INVALID_ARG3);
+	t_ok(dat_srq_query(srq, (DAT_SRQ_PARAM_MASK)0, NULL));
 	t_error_sub(dat_srq_query(ia[1].pz, DAT_SRQ_FIELD_ALL, &param), DAT_INVALID_HANDLE,
 		    DAT_INVALID_HANDLE_SRQ);
 }

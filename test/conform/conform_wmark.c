@@ -203,6 +203,27 @@ START_TEST(EP_188_an_EP_with_SRQ_has_no_mark_by_default)
 }
 END_TEST
 
+START_TEST(EP_188_the_mark_of_an_EP_with_SRQ_is_modified)
+{
+	DAT_EP_PARAM param = {.ep_attr = {.srq_soft_hw = 1}};
+	struct t_end from, to = {.on = &paired.ia[1]};
+	DAT_SRQ_HANDLE srq;
+	DAT_EVENT event;
+
+	to.ep = srq_ep(&to, &srq, 0);
+	t_ok(dat_ep_modify(to.ep, DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, &param));
+	ck_assert_int_eq(t_ep_attr(to.ep).srq_soft_hw, 1);
+	t_end_new(&from, &paired.ia[0], NULL);
+	t_establish(&paired.listener, &from, &to);
+	receive_one(&from, &to);
+	t_no_event(paired.ia[1].async_evd);
+	t_ok(dat_ep_set_watermark(to.ep, 0, DAT_WATERMARK_INFINITE));
+	receive_one(&from, &to);
+	event = t_wait(paired.ia[1].async_evd);
+	ck_assert_ptr_eq(event.event_data.asynch_error_event_data.dat_handle, to.ep);
+}
+END_TEST
+
 Suite *conform_wmark(void)
 {
 	Suite *suite = suite_create("wmark");
@@ -219,5 +240,6 @@ Suite *conform_wmark(void)
 	tcase_add_test(tcase, EP_198_a_missing_buffer_does_not_affect_the_marks);
 	tcase_add_test(tcase, EP_188_192_marks_of_an_EP_with_SRQ);
 	tcase_add_test(tcase, EP_188_an_EP_with_SRQ_has_no_mark_by_default);
+	tcase_add_test(tcase, EP_188_the_mark_of_an_EP_with_SRQ_is_modified);
 	return suite;
 }

@@ -2,8 +2,12 @@
 /*
  * Reports of counters: by a socket, by a signal, when an IA is closed, and at exit.
  */
+#include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +75,15 @@ static void ck_counters(const char *text)
 
 static char answer[65536];
 
+static void *wait_for_event(void *evd)
+{
+	DAT_EVENT event;
+	DAT_COUNT left;
+
+	t_ok(dat_evd_wait(evd, T_LIMIT_US, 1, &event, &left));
+	return NULL;
+}
+
 START_TEST(no_socket_or_thread_unless_configured)
 {
 	open_and_send("");
@@ -107,6 +120,91 @@ START_TEST(report_tells_why_requests_are_held)
 	t_ok(t_recv(&loop.end[1], 0, 8, 1, DAT_COMPLETION_DEFAULT_FLAG));
 	t_wait_dto(loop.end[1].recv_evd, loop.end[1].ep, 1, DAT_DTO_SUCCESS, 8);
 	close_all();
+}
+END_TEST
+
+START_TEST(report_of_idle_eps_and_waiting_threads)
+{
+	struct t_ia other;
+	struct t_end idle;
+	DAT_EVD_HANDLE evd;
+	pthread_t waiter;
+	char word[64];
+	uint64_t limit = t_now_us() + T_LIMIT_US;
+
+	open_and_send("socket,socket");
+	t_ia_open(&other); /* the process has its socket already */
+	t_end_new(&idle, &other, NULL);
+	evd = t_evd(&ia, 4, DAT_EVD_SOFTWARE_FLAG);
+	ck_assert_int_eq(pthread_create(&waiter, NULL, wait_for_event, evd), 0);
+	snprintf(word, sizeof(word), "EVD %p: events 0, a thread waits", evd);
+	do
+		ck_assert_int_eq(ask(getpid(), answer, sizeof(answer)), 0);
+	while (!strstr(answer, word) && t_now_us() < limit);
+	ck_has(answer, word);
+	snprintf(word, sizeof(word), "EP %p: unconnected, requests 0 and 0 held", idle.ep);
+	ck_has(answer, word);
+	t_ok(t_post_se(evd, NULL));
+	ck_assert_int_eq(pthread_join(waiter, NULL), 0);
+	t_ia_close(&other);
+	close_all();
+}
+END_TEST
+
+/* --- others who ask --- */
+
+static socklen_t name_of(pid_t pid, struct sockaddr_un *name)
+{
+	int n;
+
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "dat-ofi/%d/%d", (int)pid,
+		     T_DAT_MAJOR);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+/* Returns how many bytes the process answers. */
+static ssize_t ask_as(uid_t user, pid_t pid)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un name;
+	socklen_t size = name_of(pid, &name);
+
+	if (setuid(user) || fd < 0 || connect(fd, (struct sockaddr *)&name, size))
+		return -1;
+	return recv(fd, answer, sizeof(answer), MSG_WAITALL);
+}
+
+START_TEST(other_users_get_no_report)
+{
+	pid_t child, pid = getpid();
+	int status;
+
+	if (geteuid())
+		t_skip("only root can become another user");
+	open_and_send("socket");
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (!child)
+		_exit(ask_as(65534, pid) ? 1 : 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status) && !WEXITSTATUS(status));
+	ck_assert_int_eq(ask(pid, answer, sizeof(answer)), 0); /* it still serves */
+	close_all();
+}
+END_TEST
+
+START_TEST(address_of_the_socket_is_taken)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), log = t_capture(STDERR_FILENO);
+	struct sockaddr_un name;
+	socklen_t size = name_of(getpid(), &name);
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&name, size), 0);
+	open_and_send("socket");
+	ck_has(t_captured(log), "stats=socket: can't listen at");
+	close_all();
+	close(fd);
 }
 END_TEST
 
@@ -241,16 +339,18 @@ START_TEST(child_has_its_own_report)
 	int status;
 	pid_t child;
 
-	open_and_send("socket");
+	open_and_send("socket,signal=USR2");
 	fflush(NULL);
 	child = fork();
 	ck_assert_int_ge(child, 0);
 	if (!child) {
 		if (ask(getpid(), answer, sizeof(answer)) != 1)
-			_exit(1);
+			exit(1);
+		if (signal(SIGUSR2, SIG_DFL) != SIG_DFL)
+			exit(2);
 		memset(&ia, 0, sizeof(ia));
 		t_ia_open(&ia);
-		_exit(ask(getpid(), answer, sizeof(answer)) ? 2 : 0);
+		exit(ask(getpid(), answer, sizeof(answer)) ? 3 : 0);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert(WIFEXITED(status));
@@ -270,6 +370,9 @@ int main(void)
 	tcase_add_test(tc, no_socket_or_thread_unless_configured);
 	tcase_add_test(tc, socket_answers_with_a_report);
 	tcase_add_test(tc, report_tells_why_requests_are_held);
+	tcase_add_test(tc, report_of_idle_eps_and_waiting_threads);
+	tcase_add_test(tc, other_users_get_no_report);
+	tcase_add_test(tc, address_of_the_socket_is_taken);
 	tcase_add_test(tc, receives_of_an_srq_are_counted);
 	tcase_add_loop_test(tc, signal_writes_a_report, 0, 2);
 	tcase_add_test(tc, signal_handler_of_the_program_remains);

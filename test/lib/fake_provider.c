@@ -156,7 +156,7 @@ static DAT_RETURN fake_pz_free(DAT_PZ_HANDLE pz)
 }
 
 #if T_DAT_MAJOR == 2
-/* For an open by name the handle is a name, else an object. Operation 1 fails. */
+/* For an open by name the handle is a name, else an object. Operation 1 and close 1 fail. */
 static DAT_RETURN fake_extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	struct t_fake_record *rec = record();
@@ -174,6 +174,8 @@ static DAT_RETURN fake_extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_lis
 		*object_p = object_create(&name->table, DAT_HANDLE_TYPE_IA);
 		return DAT_SUCCESS;
 	}
+	if (op == DAT_CLOSE_EXTENSION_BASE + 1)
+		return T_ERR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
 	if (op & DAT_CLOSE_EXTENSION_BASE) {
 		free(handle);
 		return DAT_SUCCESS;
@@ -238,7 +240,7 @@ void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
 	strncpy(rec->init_params, params, sizeof(rec->init_params) - 1);
 	if (strstr(params, "nested-open"))
 		open_nested();
-	if (!strstr(params, "no-register"))
+	if (!strstr(params, "no-register") && strcmp(info->ia_name, "ofi-no-register") != 0)
 		name_register(info, info->ia_name, params);
 	if (strstr(params, "other-name"))
 		name_register(info, "fake-other", params);

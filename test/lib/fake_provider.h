@@ -4,7 +4,7 @@
  * make it misbehave. It records the calls in a variable of the test program, because the program
  * outlives the module.
  *
- * no-register    init registers nothing
+ * no-register    init registers nothing, as for the name "ofi-no-register"
  * no-remove      fini leaves the name registered
  * fail-open      ia_open fails with DAT_INTERNAL_ERROR
  * odd-attr       the provider attributes have another version and thread safety

@@ -129,6 +129,7 @@ static void put_sysfs(const struct t_machine *m)
 			sprintf(line + strlen(line), "%d ",
 				other == node                         ? 10
 				: other / m->nodes == node / m->nodes ? 12
+				: m->far                              ? (int)m->far
 								      : 20);
 		t_machine_put(text("devices/system/node/node%u/distance", node), line);
 	}
@@ -211,6 +212,23 @@ static void put_node(FILE *out, const struct t_machine *m, unsigned int node)
 	fputs("</object>\n", out);
 }
 
+/* What the firmware tells; without it hwloc has no distances. */
+static void put_distances(FILE *out, const struct t_machine *m)
+{
+	unsigned int n = nodes_of(m);
+
+	fprintf(out, "<distances2 type=\"NUMANode\" nbobjs=\"%u\" kind=\"5\" indexing=\"os\">\n",
+		n);
+	for (unsigned int i = 0; i < n; i++)
+		fprintf(out, "<indexes length=\"2\">%u </indexes>\n", i);
+	for (unsigned int i = 0; i < n * n; i++)
+		fprintf(out, "<u64values length=\"3\">%u </u64values>\n",
+			i / n == i % n                         ? 10
+			: i / n / m->nodes == i % n / m->nodes ? 12
+							       : m->far);
+	fputs("</distances2>\n", out);
+}
+
 static void put_hwloc(const struct t_machine *m)
 {
 	struct dofi_cpus cpus = cpus_of(m, 0, nodes_of(m));
@@ -233,7 +251,10 @@ static void put_hwloc(const struct t_machine *m)
 			put_node(out, m, package * m->nodes + node);
 		fputs("</object>\n", out);
 	}
-	fputs("</object>\n</topology>\n", out);
+	fputs("</object>\n", out);
+	if (m->far)
+		put_distances(out, m);
+	fputs("</topology>\n", out);
 	ck_assert(!fclose(out));
 	setenv("HWLOC_XMLFILE", path, 1);
 }

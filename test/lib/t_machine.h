@@ -12,6 +12,7 @@ struct t_machine {
 	unsigned int packages, nodes; /* nodes per package */
 	/* per node; CPU numbers of second threads follow those of all first threads */
 	unsigned int cores, threads;
+	unsigned int far; /* distance of other packages that the firmware tells; 0: it tells none */
 	struct t_machine_device {
 		unsigned int bus, node;
 	} devices[T_MACHINE_DEVICES]; /* at 0000:bus:00.0; bus 0 ends the list */

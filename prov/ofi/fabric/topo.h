@@ -16,10 +16,10 @@ struct dofi_cpus {
 	unsigned long bits[DOFI_CPUS_MAX / (8 * sizeof(unsigned long))];
 };
 
+/* cpu: below DOFI_CPUS_MAX */
 static inline void dofi_cpus_add(struct dofi_cpus *cpus, unsigned int cpu)
 {
-	if (cpu < DOFI_CPUS_MAX)
-		cpus->bits[cpu / (8 * sizeof(long))] |= 1ul << cpu % (8 * sizeof(long));
+	cpus->bits[cpu / (8 * sizeof(long))] |= 1ul << cpu % (8 * sizeof(long));
 }
 
 static inline bool dofi_cpus_have(const struct dofi_cpus *cpus, unsigned int cpu)

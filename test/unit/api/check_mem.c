@@ -338,6 +338,22 @@ START_TEST(test_contexts_rest)
 }
 END_TEST
 
+/* A context is not 0, which means that there is none. */
+START_TEST(test_the_number_of_an_entry_s_uses_wraps)
+{
+	uint32_t before, after;
+
+	ia->ctxtab.first_generation = UINT16_MAX - 1;
+	ck_assert_int_eq(dofi_ctxtab_reserve(&ia->ctxtab, NULL, &before), 0);
+	ia->ctxtab.first_generation = UINT16_MAX;
+	ck_assert_int_eq(dofi_ctxtab_reserve(&ia->ctxtab, NULL, &after), 0);
+	ck_assert_uint_eq(before >> 16, UINT16_MAX);
+	ck_assert_uint_eq(after >> 16, 1);
+	dofi_ctxtab_release(&ia->ctxtab, before);
+	dofi_ctxtab_release(&ia->ctxtab, after);
+}
+END_TEST
+
 START_TEST(test_table_can_be_used_up)
 {
 	static uint32_t contexts[DOFI_CTXTAB_ENTRIES];
@@ -861,6 +877,7 @@ static void add_lmr_tests(TCase *tc)
 	tcase_add_test(tc, test_lmr_free_ends_all_use);
 	tcase_add_test(tc, test_sync_checks_its_segments);
 	tcase_add_test(tc, test_contexts_rest);
+	tcase_add_test(tc, test_the_number_of_an_entry_s_uses_wraps);
 	tcase_add_test(tc, test_table_can_be_used_up);
 	tcase_add_test(tc, test_torn_entry_is_refused);
 	tcase_add_test(tc, test_address_is_virtual_where_the_fabric_wants_it);

@@ -4,6 +4,7 @@
 #include "../../lib/unit.h"
 
 #include <errno.h>
+#include <limits.h>
 #ifndef HAVE_SODIUM
 #include <openssl/evp.h>
 #endif
@@ -195,17 +196,41 @@ END_TEST
 
 #if !defined(HAVE_SODIUM) && OPENSSL_VERSION_NUMBER >= 0x30000000L
 
-static bool is_old; /* a release whose HMAC does not begin anew without a key */
+static bool is_old;          /* a release whose HMAC does not begin anew without a key */
+static int served = INT_MAX; /* HMACs that begin before the library refuses one */
+static bool no_hmac, no_digest;
+static void (*meanwhile)(void); /* what another thread does */
 
 int __real_EVP_MAC_init(EVP_MAC_CTX *context, const unsigned char *key, size_t size,
 			const OSSL_PARAM *params);
 int __wrap_EVP_MAC_init(EVP_MAC_CTX *context, const unsigned char *key, size_t size,
 			const OSSL_PARAM *params);
+EVP_MAC *__real_EVP_MAC_fetch(OSSL_LIB_CTX *library, const char *name, const char *properties);
+EVP_MAC *__wrap_EVP_MAC_fetch(OSSL_LIB_CTX *library, const char *name, const char *properties);
+int __real_EVP_MAC_CTX_set_params(EVP_MAC_CTX *context, const OSSL_PARAM params[]);
+int __wrap_EVP_MAC_CTX_set_params(EVP_MAC_CTX *context, const OSSL_PARAM params[]);
 
 int __wrap_EVP_MAC_init(EVP_MAC_CTX *context, const unsigned char *key, size_t size,
 			const OSSL_PARAM *params)
 {
+	void (*other)(void) = meanwhile;
+
+	meanwhile = NULL;
+	if (other)
+		other();
+	if (served-- <= 0)
+		return 0;
 	return is_old && !key ? 1 : __real_EVP_MAC_init(context, key, size, params);
+}
+
+EVP_MAC *__wrap_EVP_MAC_fetch(OSSL_LIB_CTX *library, const char *name, const char *properties)
+{
+	return no_hmac ? NULL : __real_EVP_MAC_fetch(library, name, properties);
+}
+
+int __wrap_EVP_MAC_CTX_set_params(EVP_MAC_CTX *context, const OSSL_PARAM params[])
+{
+	return no_digest ? 0 : __real_EVP_MAC_CTX_set_params(context, params);
 }
 
 START_TEST(test_an_old_release_gets_the_key_each_time)
@@ -223,9 +248,86 @@ START_TEST(test_an_old_release_gets_the_key_each_time)
 }
 END_TEST
 
+/* A policy of the host may forbid the algorithm, or the digest, or the use of a key. */
+START_TEST(test_a_library_that_refuses_is_noticed_at_the_start)
+{
+	const struct dofi_bytes none = {NULL, 0}, secret = {"s", 1};
+	uint8_t out[DOFI_HMAC_SIZE];
+
+	dofi_crypto_forget();
+	no_hmac = _i == 0;
+	no_digest = _i == 1;
+	served = _i == 2 ? 0 : INT_MAX;
+	ck_assert_int_eq(dofi_crypto_start(), -ENOSYS);
+	ck_assert(!dofi_hkdf(out, sizeof(out), none, secret, none));
+	no_hmac = no_digest = false;
+	served = INT_MAX;
+	ck_assert_int_eq(dofi_crypto_start(), 0);
+	ck_assert(dofi_hkdf(out, sizeof(out), none, secret, none));
+}
+END_TEST
+
+START_TEST(test_hkdf_fails_with_each_of_its_steps)
+{
+	const struct dofi_bytes none = {NULL, 0}, secret = {"s", 1};
+	uint8_t out[3 * DOFI_HMAC_SIZE];
+
+	for (int steps = 0; steps < 4; steps++) {
+		served = steps;
+		ck_assert(!dofi_hkdf(out, sizeof(out), none, secret, none));
+	}
+	served = 4;
+	ck_assert(dofi_hkdf(out, sizeof(out), none, secret, none));
+}
+END_TEST
+
+static uint8_t by_the_other[DOFI_HMAC_SIZE];
+
+static void compute_another(void)
+{
+	const struct dofi_bytes data = {"other data", 10};
+
+	ck_assert(dofi_hmac(by_the_other, "other key", 9, &data, 1));
+	dofi_crypto_forget();
+}
+
+/* Two threads at once, or a forked child whose parent was in the middle of one. */
+START_TEST(test_an_hmac_in_the_middle_of_another)
+{
+	const struct dofi_bytes data = {"data", 4}, other = {"other data", 10};
+	uint8_t expected[DOFI_HMAC_SIZE], mac[DOFI_HMAC_SIZE];
+
+	ck_assert(dofi_hmac(expected, "key", 3, &data, 1));
+	meanwhile = compute_another;
+	ck_assert(dofi_hmac(mac, "key", 3, &data, 1));
+	ck_assert_ptr_null(meanwhile);
+	ck_assert_mem_eq(mac, expected, sizeof(mac));
+	ck_assert(dofi_hmac(mac, "other key", 9, &other, 1));
+	ck_assert_mem_eq(by_the_other, mac, sizeof(mac));
+}
+END_TEST
+
 #else
 
 START_TEST(test_an_old_release_gets_the_key_each_time)
+{
+	t_skip("not with this library");
+}
+END_TEST
+
+START_TEST(test_a_library_that_refuses_is_noticed_at_the_start)
+{
+	t_skip("not with this library");
+}
+END_TEST
+
+START_TEST(test_hkdf_fails_with_each_of_its_steps)
+{
+	t_skip("not with this library");
+}
+END_TEST
+
+START_TEST(test_an_hmac_in_the_middle_of_another)
 {
 	t_skip("not with this library");
 }
@@ -292,7 +394,8 @@ END_TEST
 /* --- random bytes; the linker redirects these calls --- */
 
 static int interruptions, random_error;
-static bool no_memory, no_wipe;
+static bool no_memory, no_wipe, draws_meanwhile;
+static uint64_t drawn_meanwhile;
 
 ssize_t __real_getrandom(void *bytes, size_t size, unsigned int flags);
 ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned int flags);
@@ -309,6 +412,10 @@ ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned int flags)
 			return __real_getrandom(bytes, size / 2, flags);
 		errno = EINTR;
 		return -1;
+	}
+	if (draws_meanwhile) {
+		draws_meanwhile = false;
+		ck_assert_int_eq(dofi_random(&drawn_meanwhile, sizeof(drawn_meanwhile)), 0);
 	}
 	errno = random_error;
 	return random_error ? -1 : __real_getrandom(bytes, size, flags);
@@ -376,6 +483,19 @@ START_TEST(test_without_random_bytes_the_call_fails)
 	random_error = 0;
 	ck_assert_int_eq(dofi_random(&one, sizeof(one)), 0);
 	ck_assert_uint_ne(one, 0);
+}
+END_TEST
+
+/* The kernel serves a thread that finds the pool in use. */
+START_TEST(test_random_bytes_while_another_thread_fills_the_pool)
+{
+	uint64_t ours = 0;
+
+	draws_meanwhile = true;
+	ck_assert_int_eq(dofi_random(&ours, sizeof(ours)), 0);
+	ck_assert(!draws_meanwhile);
+	ck_assert_uint_ne(drawn_meanwhile, 0);
+	ck_assert_uint_ne(ours, drawn_meanwhile);
 }
 END_TEST
 
@@ -454,6 +574,9 @@ int main(void)
 	tcase_add_test(tcase, test_hmac_by_a_prepared_key_is_that_by_the_key);
 	tcase_add_test(tcase, test_hmac_with_an_empty_key_uses_no_earlier_one);
 	tcase_add_test(tcase, test_an_old_release_gets_the_key_each_time);
+	tcase_add_loop_test(tcase, test_a_library_that_refuses_is_noticed_at_the_start, 0, 3);
+	tcase_add_test(tcase, test_hkdf_fails_with_each_of_its_steps);
+	tcase_add_test(tcase, test_an_hmac_in_the_middle_of_another);
 	tcase_add_test(tcase, test_hkdf_case_1);
 	tcase_add_test(tcase, test_hkdf_case_2);
 	tcase_add_test(tcase, test_hkdf_case_3);
@@ -462,6 +585,7 @@ int main(void)
 	tcase_add_loop_test(tcase, test_random_bytes_without_a_pool, 0, 2);
 	tcase_add_test(tcase, test_random_bytes_of_a_call_that_signals_interrupt);
 	tcase_add_test(tcase, test_without_random_bytes_the_call_fails);
+	tcase_add_test(tcase, test_random_bytes_while_another_thread_fills_the_pool);
 	tcase_add_test(tcase, test_random_fills_more_than_the_pool);
 	tcase_add_test(tcase, test_a_child_draws_other_bytes_than_its_parent);
 	tcase_add_test(tcase, test_equal_compares_every_byte);

@@ -3,11 +3,13 @@
 #include "../../../prov/ofi/auth/crypto.h"
 #include "../../../prov/ofi/auth/key.h"
 #include "../../../prov/ofi/auth/key_file.h"
+#include "../../lib/t_hooks.h"
 #include "../../lib/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <pwd.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -72,18 +74,23 @@ static void put_secret(const char *text)
 
 /* --- file systems; the linker redirects these calls --- */
 
-static int write_error, fsync_error, close_error, link_error;
-static int random_fails_at;    /* 1: the next time that random bytes are needed; 0: never */
+static int write_error, fsync_error, link_error, read_error, close_error, open_error;
 static size_t most = SIZE_MAX; /* bytes that a write takes */
+static int interruptions;      /* of reads */
+static const char *not_opened; /* beginning of the paths that open refuses */
 
 ssize_t __real_write(int fd, const void *bytes, size_t size);
-ssize_t __wrap_write(int fd, const void *bytes, size_t size);
+T_STAND_IN ssize_t __wrap_write(int fd, const void *bytes, size_t size);
 int __real_fsync(int fd);
-int __wrap_fsync(int fd);
+T_STAND_IN int __wrap_fsync(int fd);
+ssize_t __real_read(int fd, void *bytes, size_t size);
+T_STAND_IN ssize_t __wrap_read(int fd, void *bytes, size_t size);
 int __real_close(int fd);
-int __wrap_close(int fd);
+T_STAND_IN int __wrap_close(int fd);
+int __real_open(const char *path, int flags, ...);
+T_STAND_IN int __wrap_open(const char *path, int flags, ...);
 int __real_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags);
-int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags);
+T_STAND_IN int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags);
 
 ssize_t __wrap_write(int fd, const void *bytes, size_t size)
 {
@@ -124,14 +131,81 @@ int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, in
 	return __real_linkat(from_dir, from, to_dir, to, flags);
 }
 
+ssize_t __wrap_read(int fd, void *bytes, size_t size)
+{
+	if (interruptions) {
+		interruptions--;
+		errno = EINTR;
+		return -1;
+	}
+	if (read_error) {
+		errno = read_error;
+		return -1;
+	}
+	return __real_read(fd, bytes, size);
+}
+
+/* The provider opens folders by it, never creates a file. */
+int __wrap_open(const char *path, int flags, ...)
+{
+	if (not_opened && !strncmp(path, not_opened, strlen(not_opened))) {
+		errno = open_error;
+		return -1;
+	}
+	return __real_open(path, flags, 0600);
+}
+
+/* --- the user database, and cryptography --- */
+
+static char *home_of_user; /* NULL: the user is not listed */
+static int database_error;
+static bool has_database;
+static int random_fails_at; /* 1: the next time that random bytes are needed; 0: never */
+static int steps = -1;      /* keys that can be derived; -1: any number */
+static bool no_crypto;
+
+int __real_getpwuid_r(uid_t uid, struct passwd *entry, char *text, size_t size,
+		      struct passwd **found);
+T_STAND_IN int __wrap_getpwuid_r(uid_t uid, struct passwd *entry, char *text, size_t size,
+				 struct passwd **found);
 int __real_dofi_random(void *bytes, size_t size);
 int __wrap_dofi_random(void *bytes, size_t size);
+bool __real_dofi_hkdf(void *out, size_t size, struct dofi_bytes salt, struct dofi_bytes secret,
+		      struct dofi_bytes info);
+bool __wrap_dofi_hkdf(void *out, size_t size, struct dofi_bytes salt, struct dofi_bytes secret,
+		      struct dofi_bytes info);
+int __real_dofi_crypto_start(void);
+int __wrap_dofi_crypto_start(void);
+
+int __wrap_getpwuid_r(uid_t uid, struct passwd *entry, char *text, size_t size,
+		      struct passwd **found)
+{
+	if (!has_database)
+		return __real_getpwuid_r(uid, entry, text, size, found);
+	*entry = (struct passwd){.pw_uid = uid, .pw_dir = home_of_user};
+	*found = home_of_user ? entry : NULL;
+	return database_error;
+}
 
 int __wrap_dofi_random(void *bytes, size_t size)
 {
 	if (random_fails_at && !--random_fails_at)
 		return -EPERM;
 	return __real_dofi_random(bytes, size);
+}
+
+bool __wrap_dofi_hkdf(void *out, size_t size, struct dofi_bytes salt, struct dofi_bytes secret,
+		      struct dofi_bytes info)
+{
+	if (!steps)
+		return false;
+	steps -= steps > 0;
+	return __real_dofi_hkdf(out, size, salt, secret, info);
+}
+
+int __wrap_dofi_crypto_start(void)
+{
+	return no_crypto ? -ENOSYS : __real_dofi_crypto_start();
 }
 
 /* --- */
@@ -318,6 +392,51 @@ START_TEST(test_a_missing_file_is_named_with_the_remedy)
 }
 END_TEST
 
+START_TEST(test_a_path_that_is_too_long_is_refused)
+{
+	static char path[2 * DOFI_KEY_PATH];
+	struct dofi_key key;
+
+	memset(path, '/', sizeof(path) - 1);
+	ck_assert_int_eq(load(&key, "key", path), -ENAMETOOLONG);
+	ck_assert_str_eq(key.path, "");
+}
+END_TEST
+
+/* A signal interrupts a read, which goes on; an error ends it, and leaves no part of a key. */
+START_TEST(test_a_read_that_fails)
+{
+	static const uint8_t zeros[sizeof(((struct dofi_key *)NULL)->bytes)];
+	struct dofi_key key, again;
+
+	put_secret(SECRET);
+	ck_assert_int_eq(load(&key, "key", file), 0);
+	interruptions = 3;
+	ck_assert_int_eq(load(&again, "key", file), 0);
+	ck_assert_int_eq(interruptions, 0);
+	ck_assert_mem_eq(again.bytes, key.bytes, sizeof(key.bytes));
+	read_error = EIO;
+	ck_assert_int_eq(load(&again, "key", file), -EIO);
+	read_error = 0;
+	ck_assert_mem_eq(again.bytes, zeros, sizeof(zeros));
+}
+END_TEST
+
+START_TEST(test_a_library_that_refuses_gives_no_key)
+{
+	static const struct dofi_key none;
+	struct dofi_key key;
+
+	put_secret(SECRET);
+	no_crypto = _i == 0;
+	steps = _i - 1;
+	ck_assert_int_eq(load(&key, "key", file), -ENOSYS);
+	ck_assert_mem_eq(key.bytes, none.bytes, sizeof(none.bytes));
+	if (no_crypto)
+		assert_said("does a policy of this host forbid it?");
+}
+END_TEST
+
 /* --- the home directory --- */
 
 static void user_file(char path[128])
@@ -348,6 +467,50 @@ START_TEST(test_the_first_use_makes_a_file_in_the_home)
 	ck_assert_int_eq(text[DIGITS], '\n');
 	ck_assert_int_eq(load(&second, "user", ""), 0);
 	ck_assert_mem_eq(first.bytes, second.bytes, sizeof(first.bytes));
+}
+END_TEST
+
+/* As with sudo, which may leave HOME as it is. */
+START_TEST(test_a_home_of_another_user_is_not_used)
+{
+	struct dofi_key key;
+	char path[128];
+
+	setenv("HOME", "/proc/self/fdinfo/missing", 1);
+	has_database = true;
+	home_of_user = dir;
+	user_file(path);
+	ck_assert_int_eq(load(&key, "user", ""), 0);
+	ck_assert_str_eq(key.path, path);
+	database_error = EIO;
+	ck_assert_int_eq(load(&key, "user", ""), -ENOENT);
+	database_error = 0;
+	home_of_user = NULL;
+	ck_assert_int_eq(load(&key, "user", ""), -ENOENT);
+}
+END_TEST
+
+START_TEST(test_a_home_without_room_for_the_folder)
+{
+	struct dofi_key key;
+
+	if (geteuid())
+		t_skip("/proc is the home of root alone");
+	setenv("HOME", "/proc", 1);
+	ck_assert_int_eq(load(&key, "user", ""), -ENOENT);
+}
+END_TEST
+
+/* A process without descriptors has no key of its user, but the folder is not to blame. */
+START_TEST(test_a_folder_that_can_not_be_opened)
+{
+	struct dofi_key key;
+
+	not_opened = dir;
+	open_error = EMFILE;
+	ck_assert_int_eq(load(&key, "user", ""), -ENOENT);
+	not_opened = NULL;
+	ck_assert_ptr_null(strstr(t_captured(said), "chmod 700"));
 }
 END_TEST
 
@@ -446,7 +609,7 @@ END_TEST
 /* A full disk, and errors that show only when the file reaches the disk or a server. */
 START_TEST(test_a_key_that_can_not_be_stored_leaves_no_file)
 {
-	static const int errors[] = {EIO, ENOSPC, EDQUOT, EIO, ENOSPC};
+	static const int errors[] = {EIO, ENOSPC, EDQUOT, ENOSPC, EIO};
 	char folder[128];
 	struct dofi_key key;
 	int fd, ret;
@@ -457,12 +620,12 @@ START_TEST(test_a_key_that_can_not_be_stored_leaves_no_file)
 	write_error = _i == 0 ? EIO : 0;
 	most = _i == 1 ? 10 : SIZE_MAX;
 	fsync_error = _i == 2 ? EDQUOT : 0;
-	close_error = _i == 3 ? EIO : 0;
-	link_error = _i == 4 ? ENOSPC : 0;
+	link_error = _i == 3 ? ENOSPC : 0;
+	close_error = _i == 4 ? EIO : 0;
 	ret = dofi_secret_make(fd, "key");
 	ck_assert_int_eq(ret, -errors[_i]);
 	ck_assert_int_eq(load(&key, "user", ""), -ENOENT);
-	write_error = fsync_error = close_error = link_error = 0;
+	write_error = fsync_error = link_error = close_error = 0;
 	most = SIZE_MAX;
 	close(fd);
 	ck_assert_msg(!rmdir(folder), "something is left in %s", folder);
@@ -550,6 +713,31 @@ START_TEST(test_without_a_writable_home_the_key_is_that_of_the_host)
 }
 END_TEST
 
+/* Two folders can have the key of the host. Without them only this process has a key. */
+START_TEST(test_without_a_folder_the_key_is_that_of_the_process)
+{
+	struct dofi_key key, other;
+	char text[DOFI_KEY_TEXT];
+
+	setenv("HOME", "/proc/self/fdinfo/missing", 1);
+	has_database = true;
+	not_opened = "/dev/shm";
+	open_error = EACCES;
+	ck_assert_int_eq(load(&key, "auto", ""), 0);
+	ck_assert_int_eq(key.source, DOFI_KEY_HOST);
+	ck_assert_int_eq(strncmp(key.path, "/tmp/", 5), 0);
+	unlink(key.path);
+	not_opened = "/";
+	ck_assert_int_eq(load(&key, "auto", ""), 0);
+	ck_assert_int_eq(load(&other, "auto", ""), 0);
+	not_opened = NULL;
+	ck_assert_int_eq(key.source, DOFI_KEY_PROCESS);
+	ck_assert_mem_ne(key.bytes, other.bytes, sizeof(key.bytes));
+	assert_said("all other processes are refused");
+	ck_assert_ptr_null(strstr(dofi_key_text(&key, text), " of "));
+}
+END_TEST
+
 /* --- the job, and parameters --- */
 
 START_TEST(test_a_key_of_a_job_is_for_that_job)
@@ -573,6 +761,20 @@ START_TEST(test_a_key_of_a_job_is_for_that_job)
 }
 END_TEST
 
+START_TEST(test_the_text_names_the_job)
+{
+	static char name[sizeof(((struct dofi_key *)NULL)->job)];
+	char text[DOFI_KEY_TEXT];
+	struct dofi_key key;
+
+	memset(name, 'x', sizeof(name) - 1);
+	setenv("PALS_APID", name, 1); /* it does not fit, so the next one counts */
+	setenv("SLURM_JOB_ID", "17", 1);
+	ck_assert_int_eq(load(&key, "job", ""), 0);
+	ck_assert_ptr_nonnull(strstr(dofi_key_text(&key, text), " for SLURM_JOB_ID=17"));
+}
+END_TEST
+
 START_TEST(test_unknown_words_are_refused)
 {
 	struct dofi_key key;
@@ -587,13 +789,14 @@ END_TEST
 START_TEST(test_no_authentication_is_logged)
 {
 	static const uint8_t zeros[DOFI_KEY_ID_SIZE];
-	char text[DOFI_KEY_ID_TEXT];
+	char text[DOFI_KEY_ID_TEXT], whole[DOFI_KEY_TEXT];
 	struct dofi_key key;
 
 	ck_assert_int_eq(load(&key, "none", ""), 0);
 	ck_assert_int_eq(key.source, DOFI_KEY_NONE);
 	ck_assert_mem_eq(key.id, zeros, sizeof(zeros));
 	ck_assert_str_eq(dofi_key_id_text(key.id, text), "none");
+	ck_assert_str_eq(dofi_key_text(&key, whole), "no key");
 	assert_said("every process that reaches this one may connect");
 }
 END_TEST
@@ -617,7 +820,13 @@ int main(void)
 	tcase_add_test(tcase, test_a_refused_secret_is_wiped);
 	tcase_add_test(tcase, test_a_path_that_can_not_be_read_is_named);
 	tcase_add_test(tcase, test_a_missing_file_is_named_with_the_remedy);
+	tcase_add_test(tcase, test_a_path_that_is_too_long_is_refused);
+	tcase_add_test(tcase, test_a_read_that_fails);
+	tcase_add_loop_test(tcase, test_a_library_that_refuses_gives_no_key, 0, 3);
 	tcase_add_loop_test(tcase, test_the_first_use_makes_a_file_in_the_home, 0, 2);
+	tcase_add_test(tcase, test_a_home_of_another_user_is_not_used);
+	tcase_add_test(tcase, test_a_home_without_room_for_the_folder);
+	tcase_add_test(tcase, test_a_folder_that_can_not_be_opened);
 	tcase_add_test(tcase, test_a_folder_that_others_may_write_to_is_refused);
 	tcase_add_test(tcase, test_a_folder_that_is_a_link_is_refused);
 	tcase_add_test(tcase, test_a_bad_file_in_the_home_is_an_error);
@@ -629,7 +838,9 @@ int main(void)
 	tcase_add_loop_test(tcase, test_a_file_system_without_hard_links, 0, 4);
 	tcase_add_test(tcase, test_a_file_in_place_of_the_folder_is_refused);
 	tcase_add_test(tcase, test_without_a_writable_home_the_key_is_that_of_the_host);
+	tcase_add_test(tcase, test_without_a_folder_the_key_is_that_of_the_process);
 	tcase_add_test(tcase, test_a_key_of_a_job_is_for_that_job);
+	tcase_add_test(tcase, test_the_text_names_the_job);
 	tcase_add_test(tcase, test_unknown_words_are_refused);
 	tcase_add_test(tcase, test_no_authentication_is_logged);
 	suite_add_tcase(suite, tcase);

@@ -5,6 +5,33 @@
 
 #include <string.h>
 
+/* --- the library; the linker redirects these calls --- */
+
+static bool refuses, refuses_prepared;
+
+bool __real_dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
+		      const struct dofi_bytes *parts, size_t n);
+bool __wrap_dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
+		      const struct dofi_bytes *parts, size_t n);
+bool __real_dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
+			 const struct dofi_bytes *parts, size_t n);
+bool __wrap_dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
+			 const struct dofi_bytes *parts, size_t n);
+
+bool __wrap_dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
+		      const struct dofi_bytes *parts, size_t n)
+{
+	return !refuses && __real_dofi_hmac(mac, key, key_size, parts, n);
+}
+
+bool __wrap_dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
+			 const struct dofi_bytes *parts, size_t n)
+{
+	return !refuses_prepared && __real_dofi_hmac_by(mac, prepared, parts, n);
+}
+
+/* --- */
+
 static struct dofi_key key, other_key;
 static struct dofi_handshake shake;
 static struct dofi_session dialler, acceptor;
@@ -164,6 +191,32 @@ START_TEST(test_every_bit_of_frame_and_seal_counts)
 }
 END_TEST
 
+/* Without a seal no frame is sent or accepted, and none is counted. */
+START_TEST(test_a_library_that_refuses_seals_nothing)
+{
+	uint8_t mac[DOFI_SEAL_SIZE];
+
+	seal(mac);
+	refuses_prepared = true;
+	ck_assert(!dofi_session_seal(&dialler, mac, frame, sizeof(frame)));
+	ck_assert(!opens(mac));
+	refuses_prepared = false;
+	ck_assert(opens(mac));
+	seal(mac);
+	ck_assert(opens(mac));
+}
+END_TEST
+
+START_TEST(test_a_library_that_refuses_starts_no_session)
+{
+	struct dofi_session other;
+
+	refuses = _i;
+	refuses_prepared = !_i;
+	ck_assert(!dofi_session_start(&other, &key, DOFI_ROLE_DIALS, &shake));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("session");
@@ -178,6 +231,8 @@ int main(void)
 	tcase_add_test(tcase, test_swapped_frames_are_refused);
 	tcase_add_test(tcase, test_a_reflected_frame_is_refused);
 	tcase_add_test(tcase, test_every_bit_of_frame_and_seal_counts);
+	tcase_add_test(tcase, test_a_library_that_refuses_seals_nothing);
+	tcase_add_loop_test(tcase, test_a_library_that_refuses_starts_no_session, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return t_run(suite);
 }

@@ -168,7 +168,9 @@ START_TEST(kinds_of_addresses)
 		     {"0.0.0.0", false, false, true},    {"254.128.0.1", false, false, false},
 		     {"::1", true, false, false},        {"::2", false, false, false},
 		     {"::", false, false, true},         {"fe80::1", false, true, false},
-		     {"fec0::1", false, false, false},   {"7f00::1", false, false, false}};
+		     {"fec0::1", false, false, false},   {"7f00::1", false, false, false},
+		     {"0.0.0.1", false, false, false},   {"::1:0:0", false, false, false},
+		     {"0:0:1::", false, false, false}};
 	struct sockaddr_storage it = addr(cases[_i].text, 5);
 
 	ck_assert(dofi_addr_is_loopback(&it) == cases[_i].loopback);
@@ -189,6 +191,6 @@ int main(void)
 	tcase_add_test(tcase, a_host_has_many_ports);
 	tcase_add_loop_test(tcase, the_text_has_the_port_if_there_is_one, 0, 4);
 	tcase_add_test(tcase, only_numeric_addresses_are_parsed);
-	tcase_add_loop_test(tcase, kinds_of_addresses, 0, 12);
+	tcase_add_loop_test(tcase, kinds_of_addresses, 0, 15);
 	return t_run(suite);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The file of shared memory cookies: every user can make one of its name before we do. */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "base/cookie.h"
@@ -139,6 +140,61 @@ START_TEST(a_share_is_given_back_although_the_file_is_locked)
 }
 END_TEST
 
+/* --- file systems; the linker redirects these calls --- */
+
+static int write_error, access_error;
+static bool writes_a_part;
+
+ssize_t __real_pwrite(int fd, const void *bytes, size_t n, off_t at);
+T_STAND_IN ssize_t __wrap_pwrite(int fd, const void *bytes, size_t n, off_t at);
+int __real_access(const char *name, int mode);
+T_STAND_IN int __wrap_access(const char *name, int mode);
+
+ssize_t __wrap_pwrite(int fd, const void *bytes, size_t n, off_t at)
+{
+	errno = write_error;
+	return write_error ? -1 : __real_pwrite(fd, bytes, writes_a_part ? n / 2 : n, at);
+}
+
+int __wrap_access(const char *name, int mode)
+{
+	errno = access_error;
+	return access_error ? -1 : __real_access(name, mode);
+}
+
+/* A full file system. Nothing remains of the share. */
+START_TEST(a_share_that_can_not_be_stored)
+{
+	int fd;
+
+	write_error = _i ? 0 : ENOSPC;
+	writes_a_part = _i;
+	ck_assert_int_eq(share(), -ENOSPC);
+	ck_assert_int_eq(__real_access(path, F_OK), -1);
+	write_error = 0;
+	writes_a_part = false;
+	fd = share();
+	ck_assert_int_ge(fd, 0);
+	dofi_cookie_unshare(fd);
+}
+END_TEST
+
+START_TEST(without_shared_memory_the_file_is_elsewhere)
+{
+	int fd;
+
+	access_error = EACCES;
+	snprintf(path, sizeof(path), "/tmp/dat-ofi-cookies-%u", (unsigned int)geteuid());
+	if (!__real_access(path, F_OK))
+		t_skip("the cookies of this user are in use");
+	fd = share();
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(__real_access(path, F_OK), 0);
+	dofi_cookie_unshare(fd);
+	ck_assert_int_eq(__real_access(path, F_OK), -1);
+}
+END_TEST
+
 /* Cookies of programs that run now are left alone: root gets a directory of its own. */
 static bool has_own_place(void)
 {
@@ -167,5 +223,7 @@ int main(void)
 	tcase_add_test(tcase, other_objects_of_the_file_s_name_are_refused);
 	tcase_add_test(tcase, a_lock_is_waited_for_with_a_limit);
 	tcase_add_test(tcase, a_share_is_given_back_although_the_file_is_locked);
+	tcase_add_loop_test(tcase, a_share_that_can_not_be_stored, 0, 2);
+	tcase_add_test(tcase, without_shared_memory_the_file_is_elsewhere);
 	return t_run(suite);
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The rate limit of log messages that other processes can cause. */
+/* The rate limit of log messages that other processes can cause, and where messages go. */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/base/log.h"
 
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,7 +18,7 @@
 static time_t now = 1000;
 static struct dofi_log_limit limit;
 
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p);
+T_STAND_IN int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p)
 {
@@ -76,6 +81,101 @@ START_TEST(messages_below_the_level_do_not_count)
 }
 END_TEST
 
+/* --- destinations --- */
+
+static char syslogged[4][64];
+static int nsyslogged;
+
+T_STAND_IN void __wrap_syslog(int priority, const char *fmt, ...);
+T_STAND_IN void __wrap___syslog_chk(int priority, int flag, const char *fmt, ...);
+
+static void take(int priority, const char *fmt, va_list args)
+{
+	int n;
+
+	ck_assert_int_lt(nsyslogged, 4);
+	n = snprintf(syslogged[nsyslogged], sizeof(syslogged[0]), "%d ", priority & LOG_PRIMASK);
+	vsnprintf(syslogged[nsyslogged] + n, sizeof(syslogged[0]) - (size_t)n, fmt, args);
+	nsyslogged++;
+}
+
+void __wrap_syslog(int priority, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	take(priority, fmt, args);
+	va_end(args);
+}
+
+/* With _FORTIFY_SOURCE syslog() is this function. */
+void __wrap___syslog_chk(int priority, int flag, const char *fmt, ...)
+{
+	va_list args;
+
+	(void)flag;
+	va_start(args, fmt);
+	take(priority, fmt, args);
+	va_end(args);
+}
+
+#define LINE "dat-ofi: line\n"
+
+static const struct {
+	const char *dest; /* DAPL_DBG_DEST */
+	bool out, err, syslog;
+} destinations[] = {
+	{"", false, true, false},    {"1", true, false, false}, {"2", false, false, true},
+	{"3", true, false, true},    {"4", false, true, false}, {"0x7", true, true, true},
+	{"8", false, true, false}, /* none of the known bits */
+	{"all", false, true, false},
+};
+
+START_TEST(lines_go_where_ofed_sent_them)
+{
+	int out = t_capture(STDOUT_FILENO), err = t_capture(STDERR_FILENO);
+
+	setenv("DAPL_DBG_DEST", destinations[_i].dest, 1);
+	dofi_log_set_level("warn");
+	dofi_log_line(DOFI_LOG_WARN, "%s", "line");
+	ck_assert_str_eq(t_captured(out), destinations[_i].out ? LINE : "");
+	ck_assert_str_eq(t_captured(err), destinations[_i].err ? LINE : "");
+	ck_assert_int_eq(nsyslogged, destinations[_i].syslog);
+	if (nsyslogged) {
+		char wanted[64];
+
+		snprintf(wanted, sizeof(wanted), "%d dat-ofi: line", LOG_WARNING);
+		ck_assert_str_eq(syslogged[0], wanted);
+	}
+}
+END_TEST
+
+START_TEST(syslog_gets_each_line_of_a_text)
+{
+	static const char text[] = "one\ntwo\nan unfinished line";
+	char wanted[64];
+
+	setenv("DAPL_DBG_DEST", "2", 1);
+	dofi_log_set_level("off");
+	dofi_log_text(text, strlen(text));
+	ck_assert_int_eq(nsyslogged, 2);
+	snprintf(wanted, sizeof(wanted), "%d one", LOG_NOTICE);
+	ck_assert_str_eq(syslogged[0], wanted);
+	snprintf(wanted, sizeof(wanted), "%d two", LOG_NOTICE);
+	ck_assert_str_eq(syslogged[1], wanted);
+}
+END_TEST
+
+START_TEST(lines_beyond_the_level_are_not_written)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	dofi_log_set_level("error");
+	dofi_log_line(DOFI_LOG_WARN, "line");
+	ck_assert_str_eq(t_captured(fd), "");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("log");
@@ -86,5 +186,9 @@ int main(void)
 	tcase_add_test(tcase, limit_starts_anew_and_reports_the_others_once);
 	tcase_add_test(tcase, slow_messages_are_all_written);
 	tcase_add_test(tcase, messages_below_the_level_do_not_count);
+	tcase_add_loop_test(tcase, lines_go_where_ofed_sent_them, 0,
+			    (int)(sizeof(destinations) / sizeof(destinations[0])));
+	tcase_add_test(tcase, syslog_gets_each_line_of_a_text);
+	tcase_add_test(tcase, lines_beyond_the_level_are_not_written);
 	return t_run(suite);
 }

@@ -3,10 +3,10 @@
  * Sockets that were accepted and have not completed the handshake: which of them has to go when
  * there are too many, or when no descriptor is left.
  */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/auth/crypto.h"
-#include "../../../prov/ofi/progress/engine_fds.h"
 #include "../../../prov/ofi/base/addr.h"
 #include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/cm/accept.h"
@@ -22,14 +22,17 @@
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/progress/engine.h"
 #include "../../../prov/ofi/progress/engine_fds.h"
+#include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/progress/timer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #define MOST 8
@@ -37,12 +40,17 @@
 static struct dofi_ia ia = {.name = "test", .params = {.handshake_ms = 10000}};
 static int peers[MOST]; /* the strangers' ends, oldest first */
 static int npeers;
-static int no_descriptors; /* so many calls of accept4 find none */
+static int no_descriptors;        /* so many calls of accept4 find none */
+static int accept_error = EMFILE; /* which they report */
+static uint16_t bind_to;          /* a port that the next socket gets */
 static bool no_sockets;
+static int bind_error;
 
 void __wrap_dofi_wait_kick(struct dofi_ia *of);
-int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags);
-int __wrap_socket(int family, int type, int protocol);
+T_STAND_IN int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags);
+T_STAND_IN int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t size);
+int __real_bind(int fd, const struct sockaddr *addr, socklen_t size);
+T_STAND_IN int __wrap_socket(int family, int type, int protocol);
 int __real_socket(int family, int type, int protocol);
 int __real_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags);
 
@@ -51,12 +59,29 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of)
 	(void)of;
 }
 
+int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t size)
+{
+	if (!bind_error || addr->sa_family == AF_UNIX)
+		return __real_bind(fd, addr, size);
+	errno = bind_error;
+	return -1;
+}
+
 int __wrap_socket(int family, int type, int protocol)
 {
-	if (!no_sockets)
-		return __real_socket(family, type, protocol);
-	errno = EMFILE;
-	return -1;
+	struct sockaddr_in here = {.sin_family = AF_INET,
+				   .sin_port = htons(bind_to),
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd;
+
+	if (no_sockets) {
+		errno = EMFILE;
+		return -1;
+	}
+	fd = __real_socket(family, type, protocol);
+	if (bind_to)
+		ck_assert_int_eq(bind(fd, (struct sockaddr *)&here, sizeof(here)), 0);
+	return fd;
 }
 
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags)
@@ -64,7 +89,7 @@ int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags)
 	if (!no_descriptors)
 		return __real_accept4(fd, addr, size_p, flags);
 	no_descriptors--;
-	errno = EMFILE;
+	errno = accept_error;
 	return -1;
 }
 
@@ -402,6 +427,199 @@ START_TEST(without_strangers_the_newest_is_turned_away)
 }
 END_TEST
 
+/* Then the listener tries again after a while, instead of in each round of the engine. */
+static const struct {
+	int err;
+	bool spare; /* there is a spare descriptor */
+} exhausted[] = {{EMFILE, true}, {ENFILE, true}, {EMFILE, false}, {ENOBUFS, true}, {ENOMEM, true}};
+
+START_TEST(a_listener_without_descriptors_pauses)
+{
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	if (!exhausted[_i].spare) {
+		close(ia.cm.spare_fd);
+		ia.cm.spare_fd = -1;
+	}
+	dial(&sp);
+	accept_error = exhausted[_i].err;
+	no_descriptors = 2;
+	for (int i = 0; i < 3; i++)
+		dofi_engine_hear(&ia);
+	no_descriptors = 0;
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(ia.cm.nstrangers, 0);
+	ck_assert(!dofi_list_empty(&ia.engine.timers));
+	dofi_timer_cancel(&ia, &sp.pause);
+	sp.pause.fire(&sp.pause);
+	ck_assert_int_ge(ia.cm.spare_fd, 0);
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(ia.cm.nstrangers, 1);
+	expect_open("1");
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+START_TEST(the_lack_of_descriptors_is_told_once)
+{
+	struct dofi_sp sp = {0};
+	int fd = t_capture(STDERR_FILENO);
+	const char *first;
+
+	listen_here(&sp);
+	for (int i = 0; i < 3; i++) {
+		dial(&sp);
+		no_descriptors = 1;
+		dofi_engine_hear(&ia);
+	}
+	expect_open("000");
+	first = strstr(t_captured(fd), "ulimit -n");
+	ck_assert_ptr_nonnull(first);
+	ck_assert_ptr_null(strstr(first + 1, "ulimit -n"));
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+/* The peer has hung up in the kernel's queue: the next one is served. */
+START_TEST(other_errors_of_accept_do_not_stop_the_listener)
+{
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	dial(&sp);
+	accept_error = ECONNABORTED;
+	no_descriptors = 1;
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(ia.cm.nstrangers, 1);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+START_TEST(a_listener_that_cannot_be_watched_is_closed)
+{
+	struct dofi_sp sp = {0};
+	int set = ia.engine.sock_epfd;
+
+	memcpy(&ia.addr,
+	       &(struct sockaddr_in){.sin_family = AF_INET,
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
+	       sizeof(struct sockaddr_in));
+	sp.obj.ia = &ia;
+	ia.engine.sock_epfd = -1;
+	ck_assert_int_eq(dofi_sp_listen(&sp), -EBADF);
+	ia.engine.sock_epfd = set;
+	ck_assert_int_eq(sp.fd.fd, -1);
+	ck_assert(dofi_list_empty(&ia.cm.listeners));
+}
+END_TEST
+
+static const struct {
+	uint64_t conn_qual;
+	int err;
+	DAT_RETURN ret;
+	const char *says;
+} refusals[] = {
+	{80, EACCES, DOFI_BAD_ARG(2), "use a greater number"},
+	{8000, EADDRINUSE, DAT_CONN_QUAL_IN_USE, NULL},
+	{0, EADDRINUSE, DOFI_ERR(DAT_CONN_QUAL_UNAVAILABLE, DAT_NO_SUBTYPE), NULL},
+	{UINT64_C(1) << 40, EADDRINUSE, DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE),
+	 "every port that could serve it is taken"},
+	{8000, EIO, DOFI_ERR(DAT_INTERNAL_ERROR, 0), "can't listen"},
+};
+
+/* A service point that cannot listen leaves nothing behind. */
+START_TEST(a_port_that_is_refused)
+{
+	int fd = t_capture(STDERR_FILENO);
+	struct dofi_evd evd = {.obj.ia = &ia};
+	struct dofi_sp *sp = NULL;
+
+	dofi_lock_init(&evd.lock);
+	dofi_lock_init(&ia.obj_lock);
+	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
+		dofi_list_init(&ia.objects[i]);
+	memcpy(&ia.addr,
+	       &(struct sockaddr_in){.sin_family = AF_INET,
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
+	       sizeof(struct sockaddr_in));
+	bind_error = refusals[_i].err;
+	ck_assert_uint_eq(dofi_sp_new(&ia, &evd, refusals[_i].conn_qual, false, &sp),
+			  refusals[_i].ret);
+	ck_assert_ptr_null(sp);
+	ck_assert(dofi_list_empty(&ia.cm.listeners));
+	ck_assert_uint_eq(ia.counts[DAT_HANDLE_TYPE_PSP], 0);
+	if (refusals[_i].says)
+		ck_assert_ptr_nonnull(strstr(t_captured(fd), refusals[_i].says));
+	else
+		ck_assert_str_eq(t_captured(fd), "");
+}
+END_TEST
+
+START_TEST(addresses_of_other_families_are_refused)
+{
+	const struct sockaddr other = {.sa_family = AF_UNIX};
+	struct dofi_conn *conn = dofi_conn_new(&ia, DOFI_CONN_DIALLING);
+	struct dofi_sp sp = {0};
+
+	ck_assert_ptr_nonnull(conn);
+	ck_assert_int_eq(dofi_chan_dial(conn, &other, 5), -EAFNOSUPPORT);
+	ck_assert_ptr_null(conn->chan);
+	dofi_conn_free(conn);
+	sp.obj.ia = &ia;
+	ia.addr.ss_family = AF_UNIX;
+	ck_assert_int_eq(dofi_sp_listen(&sp), -EAFNOSUPPORT);
+}
+END_TEST
+
+/* --- the end --- */
+
+START_TEST(a_connection_manager_without_descriptors)
+{
+	struct rlimit files, none;
+	int ret;
+
+	dofi_unlock(&ia.engine.lock);
+	dofi_cm_fini(&ia);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = files;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ret = dofi_cm_init(&ia);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+	ck_assert_int_eq(ret, -EMFILE);
+	dofi_cm_fini(&ia);
+	dofi_lock(&ia.engine.lock);
+}
+END_TEST
+
+static bool is_descriptor(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* The child must not hold the peers' sockets open, nor the ports of the parent's listeners. */
+START_TEST(a_forked_child_closes_the_sockets)
+{
+	struct dofi_sp port = {0}, hashed = {.conn_qual = UINT64_C(1) << 40};
+	int spare = ia.cm.spare_fd, stranger;
+
+	listen_here(&port);
+	listen_here(&hashed);
+	ck_assert_int_ge(hashed.claim_fd, 0);
+	arrive(false);
+	stranger = first_of(&ia.cm.strangers)->fd.fd;
+	dofi_list_add_tail(&ia.cm.chans,
+			   &dofi_chan_new(&ia, -1, DOFI_CHAN_DIALING)->link); /* in its pause */
+	dofi_cm_fork_child(&ia);
+	ck_assert(!is_descriptor(port.fd.fd) && !is_descriptor(hashed.fd.fd));
+	ck_assert(!is_descriptor(hashed.claim_fd));
+	ck_assert(!is_descriptor(stranger) && !is_descriptor(spare));
+	ia.cm.spare_fd = -1;
+	dofi_cm_fork_child(&ia);
+}
+END_TEST
+
 /* --- a peer that hangs up --- */
 
 static int listen_at(struct sockaddr_in *here)
@@ -552,6 +770,23 @@ START_TEST(after_the_pause_nobody_listens)
 }
 END_TEST
 
+/* TCP may connect a socket to itself if nobody listens at its own port. */
+START_TEST(a_socket_that_talks_to_itself_is_refused)
+{
+	struct sockaddr_in here;
+	int listener = listen_at(&here);
+	struct dofi_chan *chan;
+
+	close(listener);
+	bind_to = ntohs(here.sin_port);
+	chan = dial_to(&here);
+	bind_to = 0;
+	leave(chan, DOFI_CHAN_DIALING);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, -ECONNREFUSED);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("strangers");
@@ -576,6 +811,17 @@ int main(void)
 	tcase_add_test(tc, after_the_pause_nobody_listens);
 	tcase_add_test(tc, the_oldest_goes_when_no_descriptor_is_left);
 	tcase_add_test(tc, without_strangers_the_newest_is_turned_away);
+	tcase_add_loop_test(tc, a_listener_without_descriptors_pauses, 0,
+			    (int)(sizeof(exhausted) / sizeof(exhausted[0])));
+	tcase_add_test(tc, the_lack_of_descriptors_is_told_once);
+	tcase_add_test(tc, other_errors_of_accept_do_not_stop_the_listener);
+	tcase_add_test(tc, a_listener_that_cannot_be_watched_is_closed);
+	tcase_add_loop_test(tc, a_port_that_is_refused, 0,
+			    (int)(sizeof(refusals) / sizeof(refusals[0])));
+	tcase_add_test(tc, addresses_of_other_families_are_refused);
+	tcase_add_test(tc, a_connection_manager_without_descriptors);
+	tcase_add_test(tc, a_forked_child_closes_the_sockets);
+	tcase_add_test(tc, a_socket_that_talks_to_itself_is_refused);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -14,6 +14,7 @@
 #include "object/ia.h"
 #include "object/mem.h"
 #include "object/transport.h"
+#include "object/upcalls.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static uint64_t result;
 /* --- the fabric, and what follows an answer --- */
 
 static struct {
-	int records, released, issued;
+	int records, released, issued, stalls, drained;
 	ssize_t answer; /* of the fabric */
 	uint64_t data, address, key;
 	struct dofi_atomic_request request;
@@ -89,7 +90,16 @@ void __wrap_dofi_ep_issue(struct dofi_ep *of)
 void __wrap_dofi_ep_stall(struct dofi_ep *of)
 {
 	ck_assert_ptr_eq(of, &ep);
+	seen.stalls++;
 }
+
+static void drained(struct dofi_ep *of)
+{
+	ck_assert_ptr_eq(of, &ep);
+	seen.drained++;
+}
+
+static const struct dofi_upcalls upcalls = {.drained = drained};
 
 /* --- */
 
@@ -110,6 +120,7 @@ static void setup(void)
 	dofi_lock_init_level(&ia.ctxtab.lock, DOFI_LEVEL_LEAF);
 	dofi_lock_init_level(&ep.lock, DOFI_LEVEL_EP);
 	ia.trans = ep.trans = &fabric;
+	ia.up = &upcalls;
 	ia.ctrl_memory.slots = slots;
 	ia.ctrl_memory.key = 77;
 	ia.ctrl_memory.address = 0x5000;
@@ -272,7 +283,7 @@ START_TEST(records_without_a_slot_are_ignored)
 }
 END_TEST
 
-/* Those of the other slots remain due. */
+/* Those of the other slots remain due, and the engine tries again. */
 START_TEST(answers_wait_for_the_fabric)
 {
 	seen.answer = -FI_EAGAIN;
@@ -285,7 +296,9 @@ START_TEST(answers_wait_for_the_fabric)
 		dofi_atomic_arrived(&ep, i);
 	}
 	ck_assert_uint_eq(memory[0], DOFI_CTRL_SLOTS); /* done, and done once */
+	ck_assert_int_eq(seen.stalls, DOFI_CTRL_SLOTS);
 	ck_assert(!dofi_atomic_send_answers(&ep));
+	ck_assert_int_eq(seen.stalls, DOFI_CTRL_SLOTS + 1);
 	ck_assert_uint_eq(ep.answers_due, (1u << DOFI_CTRL_SLOTS) - 1);
 	ck_assert(!ep.dirty);
 	seen.answer = 0;
@@ -396,6 +409,19 @@ START_TEST(an_answer_ends_its_request)
 }
 END_TEST
 
+/* It waits for the answers to its requests. */
+START_TEST(an_answer_ends_a_disconnect)
+{
+	start(0);
+	start(1);
+	dofi_atomic_arrived(&ep, DOFI_CTRL_ANSWER);
+	ck_assert_int_eq(seen.drained, 0);
+	ep.state = DAT_EP_STATE_DISCONNECT_PENDING;
+	dofi_atomic_arrived(&ep, DOFI_CTRL_ANSWER | 1);
+	ck_assert_int_eq(seen.drained, 1);
+}
+END_TEST
+
 START_TEST(a_refusal_breaks_the_connection)
 {
 	start(0);
@@ -407,6 +433,7 @@ START_TEST(a_refusal_breaks_the_connection)
 	ck_assert_uint_eq(requests[0].wr.status, DAT_DTO_ERR_REMOTE_ACCESS);
 	ck_assert_uint_eq(result, 5);
 	ck_assert(ep.faulty);
+	ck_assert_int_eq(seen.stalls, 1); /* the engine ends the connection */
 }
 END_TEST
 
@@ -427,6 +454,7 @@ int main(void)
 	tcase_add_test(tcase, a_refused_request_takes_nothing);
 	tcase_add_test(tcase, what_waits_for_atomic_operations);
 	tcase_add_test(tcase, an_answer_ends_its_request);
+	tcase_add_test(tcase, an_answer_ends_a_disconnect);
 	tcase_add_test(tcase, a_refusal_breaks_the_connection);
 	return t_run(suite);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Attributes of EPs: defaults, limits, and what 0 means. */
+/* Attributes of EPs: defaults, limits, and what 0 means. The length of segments. */
 #include "unit.h"
 
 #include "../../../prov/ofi/dto/ep_attr.h"
+#include "../../../prov/ofi/dto/translate.h"
 #include "../../../prov/ofi/object/ia.h"
 
 #include <stddef.h>
@@ -252,6 +253,20 @@ START_TEST(datagrams_are_shorter_and_have_no_srq)
 }
 END_TEST
 
+/* --- segments --- */
+
+START_TEST(the_length_of_segments_does_not_wrap_around)
+{
+	const DAT_LMR_TRIPLET most = {.segment_length = (DAT_SEG_LENGTH)-1};
+	DAT_LMR_TRIPLET iov[3] = {{.segment_length = 5}, {.segment_length = 0}, most};
+
+	ck_assert_uint_eq(dofi_segments_length(0, iov), 0);
+	ck_assert_uint_eq(dofi_segments_length(2, iov), 5);
+	ck_assert_uint_eq(dofi_segments_length(3, iov),
+			  sizeof(DAT_SEG_LENGTH) == 8 ? UINT64_MAX : UINT64_C(5) + UINT32_MAX);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("ep_attr");
@@ -267,5 +282,6 @@ int main(void)
 	tcase_add_test(tcase, a_size_is_at_most_the_limit);
 	tcase_add_loop_test(tcase, flags_of_streams, 0, 8);
 	tcase_add_test(tcase, datagrams_are_shorter_and_have_no_srq);
+	tcase_add_test(tcase, the_length_of_segments_does_not_wrap_around);
 	return t_run(suite);
 }

@@ -217,6 +217,32 @@ START_TEST(the_byte_is_registered_where_the_fabric_needs_it)
 }
 END_TEST
 
+void __wrap_dofi_mr_abandon(struct dofi_ia *of, struct fid_mr *mr, void *at, size_t size);
+
+static unsigned int nabandoned;
+
+void __wrap_dofi_mr_abandon(struct dofi_ia *of, struct fid_mr *mr, void *at, size_t size)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_ptr_eq(mr, &region);
+	ck_assert_ptr_eq(at, &byte);
+	ck_assert_uint_eq(size, 1);
+	nabandoned++;
+}
+
+START_TEST(the_byte_goes_with_the_ia)
+{
+	ia.info = &info;
+	ia.quirks = DOFI_QUIRK_CUTS;
+	ck_assert_int_eq(dofi_guard_open(&ia), 0);
+	dofi_guard_close(&ia);
+	ck_assert_uint_eq(nabandoned, 1);
+	ck_assert_ptr_null(ia.guard.byte);
+	dofi_guard_close(&ia); /* on other fabrics there is none */
+	ck_assert_uint_eq(nabandoned, 1);
+}
+END_TEST
+
 START_TEST(other_fabrics_have_no_guard_byte)
 {
 	ia.info = &info;
@@ -256,6 +282,7 @@ int main(void)
 	tc = tcase_create("open");
 	tcase_add_test(tc, the_byte_is_registered_where_the_fabric_needs_it);
 	tcase_add_test(tc, other_fabrics_have_no_guard_byte);
+	tcase_add_test(tc, the_byte_goes_with_the_ia);
 	tcase_add_test(tc, without_memory_there_is_no_guard_byte);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -345,6 +345,10 @@ START_TEST(the_message_waits_for_the_write)
 	struct dofi_wr *wr = post(LENGTH);
 
 	ep.ctrl_msgs = &ctrl_msgs;
+	seen.refuses = DATA;
+	ck_assert_int_eq(dofi_ctrl_start(&ep, wr), -FI_EAGAIN);
+	ck_assert(!dofi_ctrl_outstanding(wr));
+	seen.refuses = STEPS;
 	ck_assert_int_eq(dofi_ctrl_start(&ep, wr), 1);
 	ck_assert_int_eq(dofi_ctrl_start(&ep, wr), 1);
 	ck_assert_int_eq(seen.calls[DATA], 1);

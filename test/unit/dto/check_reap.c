@@ -16,6 +16,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EVENTS 4u
 
@@ -159,6 +160,29 @@ static ssize_t look(struct fid_cq *cq, void *entries, size_t count)
 	return queue.looks++ ? queue.then : queue.answer;
 }
 
+static struct {
+	int err; /* of the failed operation */
+	bool is_there;
+	int failed; /* what the transport was told */
+	unsigned int n;
+} failure;
+
+static void count_failed(struct dofi_ia *of, struct fi_cq_err_entry *entry)
+{
+	ck_assert_ptr_eq(of, &ia);
+	failure.failed = entry->err;
+	failure.n++;
+}
+
+static ssize_t read_failure(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	(void)cq, (void)flags;
+	if (!failure.is_there)
+		return -FI_EAGAIN;
+	entry->err = failure.err;
+	return 1;
+}
+
 static ssize_t no_failure(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
 {
 	(void)cq;
@@ -263,6 +287,65 @@ START_TEST(other_fabrics_are_always_read_in_batches)
 	expect_look(1, 1, DOFI_CQ_BATCH);
 	expect_look(DOFI_CQ_BATCH, DOFI_CQ_BATCH, DOFI_CQ_BATCH);
 	expect_look(0, 0, DOFI_CQ_BATCH);
+}
+END_TEST
+
+/* --- failures --- */
+
+static const struct {
+	int err, told;
+} failures[] = {
+	{FI_EIO, FI_EIO},
+	{-FI_EIO, FI_EIO}, /* shm of libfabric 1.17 */
+	{0, FI_EOTHER},
+};
+
+static void open_failing_queue(void)
+{
+	static const struct dofi_trans_ops trans = {.failed = count_failed};
+
+	open_queue(DOFI_CQ_BATCH);
+	look_ops.readerr = read_failure;
+	ia.trans = &trans;
+}
+
+/* Lets the queue answer each read by ret. Returns the number of failures that were handled. */
+static int reap_failing(ssize_t ret)
+{
+	queue.answer = queue.then = ret;
+	return dofi_reap(&ia);
+}
+
+START_TEST(a_failure_has_a_positive_number)
+{
+	open_failing_queue();
+	failure.is_there = true;
+	failure.err = failures[_i].err;
+	ck_assert_int_eq(reap_failing(-FI_EAVAIL), 1);
+	ck_assert_uint_eq(failure.n, 1);
+	ck_assert_int_eq(failure.failed, failures[_i].told);
+}
+END_TEST
+
+/* Another thread may have read it. */
+START_TEST(a_failure_that_is_gone)
+{
+	open_failing_queue();
+	ck_assert_int_eq(reap_failing(-FI_EAVAIL), 0);
+	ck_assert_uint_eq(failure.n, 0);
+}
+END_TEST
+
+START_TEST(a_queue_that_cannot_be_read_is_reported)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	open_failing_queue();
+	ck_assert_int_eq(reap_failing(-FI_EINTR), 0);
+	ck_assert_str_eq(t_captured(fd), "");
+	ck_assert_int_eq(reap_failing(-FI_EIO), 0);
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "completion queue can't be read"));
+	ck_assert_uint_eq(failure.n, 0);
 }
 END_TEST
 
@@ -376,6 +459,9 @@ int main(void)
 	tcase_add_test(looks, callers_without_an_evd_read_in_batches);
 	tcase_add_test(looks, reading_continues_behind_an_event_of_another_evd);
 	tcase_add_test(looks, other_fabrics_are_always_read_in_batches);
+	tcase_add_loop_test(looks, a_failure_has_a_positive_number, 0, 3);
+	tcase_add_test(looks, a_failure_that_is_gone);
+	tcase_add_test(looks, a_queue_that_cannot_be_read_is_reported);
 	tcase_add_test(looks, all_queues_of_a_device_are_read);
 	tcase_add_test(looks, polls_read_the_list_less_often_than_the_shared_queue);
 	tcase_add_test(looks, of_more_shared_queues_those_that_are_due_are_read);

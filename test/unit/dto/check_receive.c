@@ -712,6 +712,27 @@ START_TEST(connection_of_a_truncated_message)
 }
 END_TEST
 
+START_TEST(each_dequeued_completion_frees_a_place)
+{
+	begin(OF_SRQ);
+	atomic_store(&srq.obj.magic, DOFI_MAGIC | DAT_HANDLE_TYPE_SRQ);
+	srq.outstanding = 1;
+	dofi_srq_dequeued(&srq);
+	ck_assert_uint_eq(srq.outstanding, 0);
+	dofi_srq_dequeued(&srq); /* of a former SRQ at this address */
+	ck_assert_uint_eq(srq.outstanding, 0);
+}
+END_TEST
+
+START_TEST(an_event_outlives_its_SRQ)
+{
+	begin(OF_SRQ);
+	atomic_store(&srq.obj.magic, 0);
+	dofi_srq_dequeued(&srq);
+	ck_assert_uint_eq(srq.outstanding, SLOTS);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("receive");
@@ -751,6 +772,8 @@ int main(void)
 	tcase_add_test(of_srq, a_receive_that_the_fabric_refuses_at_once_is_lost);
 	tcase_add_test(of_srq, receives_that_wait_are_dropped_with_the_SRQ);
 	tcase_add_test(of_srq, connection_of_a_truncated_message);
+	tcase_add_test(of_srq, each_dequeued_completion_frees_a_place);
+	tcase_add_test(of_srq, an_event_outlives_its_SRQ);
 	suite_add_tcase(suite, of_srq);
 	return t_run(suite);
 }

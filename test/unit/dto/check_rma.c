@@ -13,6 +13,7 @@
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/fabric/traits.h"
 
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
@@ -25,6 +26,7 @@ static _Alignas(16) struct dofi_ep ep;
 static struct fi_domain_attr domain_attr;
 static struct fi_info info = {.domain_attr = &domain_attr};
 static struct fi_ops_rma rma_ops;
+static struct fi_ops_atomic atomic_ops;
 static struct fid_ep fep;
 static unsigned char memory[64];
 
@@ -85,14 +87,71 @@ static ssize_t read_message(struct fid_ep *from, const struct fi_msg_rma *msg, u
 	return answer_to_read;
 }
 
+static ssize_t write_data(struct fid_ep *to, const void *buf, size_t length, void *desc,
+			  uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
+{
+	(void)to, (void)dest, (void)key, (void)context;
+	ck_assert(!buf && !length && !desc);
+	seen.writes++;
+	seen.data = data;
+	seen.targets[0].addr = addr;
+	return 0;
+}
+
+/* --- atomic operations --- */
+
+static struct {
+	enum fi_op op;
+	uint64_t operand, compare;
+	void *result;
+	struct fi_rma_ioc target;
+} atomic_seen;
+
+static void note_atomic(const struct fi_msg_atomic *msg, const struct fi_ioc *result,
+			uint64_t flags)
+{
+	ck_assert_uint_eq(msg->iov_count, 1);
+	ck_assert_uint_eq(msg->rma_iov_count, 1);
+	ck_assert_int_eq(msg->datatype, FI_UINT64);
+	ck_assert(flags & FI_COMPLETION);
+	atomic_seen.op = msg->op;
+	memcpy(&atomic_seen.operand, msg->msg_iov->addr, sizeof(atomic_seen.operand));
+	atomic_seen.target = msg->rma_iov[0];
+	atomic_seen.result = result->addr;
+}
+
+static ssize_t fetch(struct fid_ep *to, const struct fi_msg_atomic *msg, struct fi_ioc *result,
+		     void **desc, size_t n, uint64_t flags)
+{
+	(void)to, (void)desc;
+	ck_assert_uint_eq(n, 1);
+	note_atomic(msg, result, flags);
+	return 0;
+}
+
+static ssize_t compare(struct fid_ep *to, const struct fi_msg_atomic *msg,
+		       const struct fi_ioc *compared, void **compare_desc, size_t ncompared,
+		       struct fi_ioc *result, void **desc, size_t n, uint64_t flags)
+{
+	(void)to, (void)compare_desc, (void)desc;
+	ck_assert_uint_eq(ncompared, 1);
+	ck_assert_uint_eq(n, 1);
+	note_atomic(msg, result, flags);
+	memcpy(&atomic_seen.compare, compared->addr, sizeof(atomic_seen.compare));
+	return 0;
+}
+
 static void setup(void)
 {
 	rma_ops = (struct fi_ops_rma){.write = write_it,
 				      .writemsg = write_message,
 				      .inject = inject_it,
+				      .writedata = write_data,
 				      .read = read_it,
 				      .readmsg = read_message};
 	fep.rma = &rma_ops;
+	atomic_ops = (struct fi_ops_atomic){.readwritemsg = fetch, .compwritemsg = compare};
+	fep.atomic = &atomic_ops;
 	ia.limits.fabric_iov = 4;
 	ia.info = &info;
 	ia.order = DOFI_ORDERED;
@@ -165,6 +224,38 @@ START_TEST(writes_with_completion_data_are_divided_too)
 	ck_assert_uint_eq(seen.ntargets, 2);
 	ck_assert_uint_eq(seen.data, 7);
 	ck_assert(seen.flags & FI_REMOTE_CQ_DATA);
+}
+END_TEST
+
+START_TEST(completion_data_without_a_segment)
+{
+	struct dofi_wr *wr = request(8, 0);
+
+	wr->niov = 0;
+	ck_assert_int_eq(dofi_rma_write_data(&ep, wr, 9), 0);
+	ck_assert_uint_eq(seen.writes, 1);
+	ck_assert_uint_eq(seen.messages, 0);
+	ck_assert_uint_eq(seen.data, 9);
+	ck_assert_uint_eq(seen.targets[0].addr, 8);
+}
+END_TEST
+
+START_TEST(atomic_operations_of_the_fabric)
+{
+	struct dofi_wr *wr = request(8, 8);
+
+	wr->op = _i ? DOFI_OP_CMP_SWAP : DOFI_OP_FETCH_ADD;
+	wr->niov = 1;
+	wr->atomic.operand = 11;
+	wr->atomic.compare = 12;
+	ck_assert_int_eq(dofi_rma_atomic(&ep, wr, 0x1000, 77), 0);
+	ck_assert_int_eq(atomic_seen.op, _i ? FI_CSWAP : FI_SUM);
+	ck_assert_uint_eq(atomic_seen.operand, 11);
+	ck_assert_uint_eq(atomic_seen.compare, _i ? 12 : 0);
+	ck_assert_uint_eq(atomic_seen.target.addr, 0x1000);
+	ck_assert_uint_eq(atomic_seen.target.key, 77);
+	ck_assert_uint_eq(atomic_seen.target.count, 1);
+	ck_assert_ptr_eq(atomic_seen.result, memory);
 }
 END_TEST
 
@@ -308,6 +399,8 @@ int main(void)
 	tcase_add_test(tc, one_target_unless_the_fabric_needs_two);
 	tcase_add_test(tc, writes_with_completion_data_are_divided_too);
 	tcase_add_test(tc, only_a_single_word_is_injected);
+	tcase_add_test(tc, completion_data_without_a_segment);
+	tcase_add_loop_test(tc, atomic_operations_of_the_fabric, 0, 2);
 	suite_add_tcase(suite, tc);
 	add_fences(suite);
 	return t_run(suite);

@@ -34,6 +34,10 @@ START_TEST(test_provider_excluded_by_FI_PROVIDER)
 	setenv("FI_PROVIDER", "^tcp,verbs", 1);
 	ck_has(none_for("ofi-verbs", ""), "FI_PROVIDER=^tcp,verbs leaves verbs out");
 	ck_has(none_for("ofi-shm", ""), "libfabric has shm");
+	MACHINE(NULL);
+	ck_has(none_for("ofi", ""), "it lists shm; unset FI_PROVIDER or let it name one of them");
+	setenv("FI_PROVIDER", "", 1);
+	ck_assert_ptr_null(strstr(none_for("ofi", ""), "unset FI_PROVIDER"));
 }
 END_TEST
 

@@ -4,8 +4,11 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "fabric/error.h"
+#include "fabric/fid.h"
 #include "fabric/quirks.h"
 
 #include "../../lib/unit.h"
@@ -164,6 +167,30 @@ START_TEST(test_errors_of_the_peer)
 }
 END_TEST
 
+/* --- objects of the fabric that can't be closed --- */
+
+static int close_result;
+
+static int close_it(struct fid *fid)
+{
+	(void)fid;
+	return close_result;
+}
+
+START_TEST(test_close)
+{
+	struct fi_ops ops = {.size = sizeof(ops), .close = close_it};
+	struct fid fid = {.ops = &ops};
+	int fd = t_capture(STDERR_FILENO);
+
+	dofi_fid_close("ia", &fid, "domain");
+	ck_assert_str_eq(t_captured(fd), "");
+	close_result = -FI_EBUSY;
+	dofi_fid_close("ia", &fid, "domain");
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "IA ia: closing the domain failed"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("error");
@@ -172,6 +199,7 @@ int main(void)
 	tcase_add_test(tc, test_calls);
 	tcase_add_test(tc, test_every_error_is_an_error);
 	tcase_add_test(tc, test_completions);
+	tcase_add_test(tc, test_close);
 	tcase_add_test(tc, test_cause);
 	tcase_add_test(tc, test_errors_of_the_peer);
 	suite_add_tcase(suite, tc);

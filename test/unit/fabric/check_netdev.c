@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The addresses of a host whose interfaces the test chooses. */
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
 
 #include "base/addr.h"
 #include "fabric/netdev.h"
 
+#include "../../lib/t_machine.h"
 #include "../../lib/unit.h"
 
 static struct sockaddr_storage v4, v6;
@@ -87,6 +89,43 @@ START_TEST(without_a_list_only_the_loopback_is_ours)
 }
 END_TEST
 
+/* Cards come before interfaces of containers, IPv4 before IPv6, other than loopback first. */
+START_TEST(the_address_of_the_host)
+{
+	struct sockaddr_storage addr, loop = addr_of("127.0.0.1");
+	char text[DOFI_ADDR_TEXT];
+	struct dofi_subnet subnet;
+
+	for (int i = 0; i < 3; i++)
+		interfaces[i].ifa_flags = IFF_UP;
+	t_machine_put("class/net/eth0", NULL);
+	t_machine_put("class/net/eth1/device", NULL);
+	ck_assert(dofi_netdev_host_addr(NULL, &addr));
+	ck_assert_str_eq(dofi_addr_text(&addr, text), "2001:db8::7");
+	interfaces[2].ifa_flags = 0;
+	ck_assert(dofi_netdev_host_addr(NULL, &addr));
+	ck_assert_str_eq(dofi_addr_text(&addr, text), "192.0.2.7");
+	ck_assert(dofi_subnet_parse(&subnet, "198.51.100.0/24"));
+	ck_assert(!dofi_netdev_host_addr(&subnet, &addr));
+	v6 = loop;
+	interfaces[2].ifa_flags = IFF_UP;
+	ck_assert(dofi_netdev_host_addr(NULL, &addr));
+	ck_assert_str_eq(dofi_addr_text(&addr, text), "192.0.2.7");
+	failure = -1;
+	ck_assert(!dofi_netdev_host_addr(NULL, &addr));
+}
+END_TEST
+
+START_TEST(a_subnet_that_is_too_long_to_be_one)
+{
+	static char text[256];
+	struct dofi_subnet subnet;
+
+	memset(text, '1', sizeof(text) - 1);
+	ck_assert(!dofi_subnet_parse(&subnet, text));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("netdev");
@@ -96,6 +135,8 @@ int main(void)
 	tcase_add_loop_test(tc, addresses_of_interfaces_are_ours, 0,
 			    sizeof(addresses) / sizeof(addresses[0]));
 	tcase_add_test(tc, without_a_list_only_the_loopback_is_ours);
+	tcase_add_test(tc, the_address_of_the_host);
+	tcase_add_test(tc, a_subnet_that_is_too_long_to_be_one);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

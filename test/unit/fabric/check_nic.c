@@ -3,7 +3,9 @@
  * Choice among equal devices, on machines with 4 and 32 of them. Each case runs with hwloc, with
  * sysfs alone, and some without either.
  */
+#include <errno.h>
 #include <sched.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -12,6 +14,7 @@
 #include "base/param.h"
 #include "fabric/topo.h"
 
+#include "../../lib/t_hooks.h"
 #include "../../lib/t_machine.h"
 #include "../../lib/unit.h"
 
@@ -44,16 +47,18 @@ static const struct t_machine sparse = {
 /* --- the CPUs of the process --- */
 
 static struct dofi_cpus bound, group;
+static int affinity_error;
 static bool with_hwloc;
 
 int __real_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus);
-int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus);
+T_STAND_IN int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus);
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
 {
 	ck_assert_int_eq(pid, 0);
 	ck_assert_uint_eq(size, sizeof(bound));
 	memcpy(cpus, &bound, size);
-	return 0;
+	errno = affinity_error;
+	return affinity_error ? -1 : 0;
 }
 
 bool __real_dofi_hwloc_load(struct dofi_topo *topo);
@@ -63,6 +68,7 @@ bool __wrap_dofi_hwloc_load(struct dofi_topo *topo)
 	return with_hwloc && __real_dofi_hwloc_load(topo);
 }
 
+bool __real_dofi_cpus_of_group(struct dofi_cpus *cpus);
 bool __wrap_dofi_cpus_of_group(struct dofi_cpus *cpus);
 bool __wrap_dofi_cpus_of_group(struct dofi_cpus *cpus)
 {
@@ -265,6 +271,62 @@ START_TEST(test_far_from_all_devices_takes_the_nearer)
 }
 END_TEST
 
+/* The firmware may tell greater distances than those that are assumed. */
+START_TEST(test_distances_that_the_firmware_tells)
+{
+	struct t_machine far = sparse;
+
+	far.far = 31;
+	set_machine(&far, _i);
+	bind_to("8-15");
+	ck_assert_uint_eq(choose(""), 0);
+	ck_why("NUMA distance 12, others 31");
+}
+END_TEST
+
+START_TEST(test_a_process_whose_cpus_are_not_known)
+{
+	set_machine(&sparse, _i);
+	bind_to("16-23");
+	ck_assert_uint_eq(choose(""), 1);
+	affinity_error = EINVAL; /* more CPUs than the set has room for */
+	ck_assert_uint_eq(choose(""), 0);
+	ck_why("places are not known");
+	affinity_error = 0;
+	bound = (struct dofi_cpus){0};
+	ck_assert_uint_eq(choose(""), 0);
+	ck_why("places are not known");
+}
+END_TEST
+
+START_TEST(test_a_kernel_without_numa)
+{
+	set_machine(&sparse, 0);
+	t_machine_put("devices/system/node/online", "");
+	bind_to("16-23");
+	ck_assert_uint_eq(choose(""), 1);
+	ck_why("NUMA distance 10, others 255");
+}
+END_TEST
+
+/* Node 1 is offline, node 2 has no CPUs. Node 3 does not tell its distances. */
+START_TEST(test_nodes_with_gaps)
+{
+	set_machine(&sparse, 0);
+	t_machine_put("devices/system/node/online", "0,2-3");
+	t_machine_put("devices/system/node/node2/cpulist", "");
+	t_machine_put("devices/system/node/node3/cpulist", "16-23");
+	t_machine_put("devices/system/node/node0/distance", "10 17 40");
+	t_machine_put("devices/system/node/node3/distance", "");
+	bind_to("0-7");
+	ck_assert_uint_eq(choose(""), 0);
+	ck_why("NUMA distance 10, others 40");
+	bind_to("16-23");
+	ck_assert_uint_eq(choose(""), 1);
+	ck_why("NUMA distance 10, others 20");
+}
+END_TEST
+
 START_TEST(test_without_a_launcher_the_first_device_is_used)
 {
 	set_machine(&four, _i);
@@ -440,6 +502,30 @@ START_TEST(test_binding_a_thread)
 }
 END_TEST
 
+START_TEST(test_the_thread_goes_where_its_device_is)
+{
+	int fd = t_capture(STDERR_FILENO);
+	struct dofi_nic its = {.bind_thread = false};
+	cpu_set_t before, now;
+
+	ck_assert_int_eq(__real_sched_getaffinity(0, sizeof(before), &before), 0);
+	dofi_nic_enter_thread("ia", &its);
+	ck_assert_int_eq(__real_sched_getaffinity(0, sizeof(now), &now), 0);
+	ck_assert(CPU_EQUAL(&now, &before));
+	its.bind_thread = true;
+	dofi_nic_enter_thread("ia", &its); /* there are no CPUs */
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "its thread can't run on CPUs"));
+	for (unsigned int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &before)) {
+			memset(&its.thread_cpus, 0, sizeof(its.thread_cpus));
+			dofi_cpus_add(&its.thread_cpus, cpu);
+		}
+	dofi_nic_enter_thread("ia", &its);
+	ck_assert_int_eq(__real_sched_getaffinity(0, sizeof(now), &now), 0);
+	ck_assert_int_eq(CPU_COUNT(&now), 1);
+}
+END_TEST
+
 START_TEST(test_virtual_interfaces)
 {
 	static const char *const real[] = {"eth0", "ib0", "bond0", "eth0.5", "br0", "unknown"};
@@ -455,6 +541,7 @@ START_TEST(test_virtual_interfaces)
 	t_machine_put("class/net/br0/lower_eth0.5", NULL);
 	t_machine_put("class/net/veth1", NULL);
 	t_machine_put("class/net/docker0/lower_veth1", NULL);
+	t_machine_put("class/net/docker0/lower_gone", NULL);
 	t_machine_put("class/net/docker0/uevent", "DEVTYPE=bridge\nINTERFACE=docker0\n");
 	t_machine_put("class/net/vxlan1/lower_eth0", NULL);
 	t_machine_put("class/net/vxlan1/uevent", "DEVTYPE=vxlan\n");
@@ -485,6 +572,49 @@ START_TEST(test_addresses_of_this_host)
 		ck_assert(dofi_addr_parse(foreign[i], &addr));
 		ck_assert_msg(!dofi_netdev_is_ours(&addr), "%s", foreign[i]);
 	}
+}
+END_TEST
+
+/* --- control groups; the linker redirects fopen --- */
+
+static const char *cgroup; /* what the kernel tells of this process; NULL: nothing */
+
+FILE *__real_fopen(const char *path, const char *mode);
+T_STAND_IN FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	if (strcmp(path, "/proc/self/cgroup") != 0)
+		return __real_fopen(path, mode);
+	return cgroup ? fmemopen((void *)(uintptr_t)cgroup, strlen(cgroup), mode) : NULL;
+}
+
+/* A group without CPUs of its own has those of the nearest group above it. */
+START_TEST(test_cpus_of_the_control_group)
+{
+	static const struct {
+		const char *cgroup, *cpus; /* NULL: not known */
+	} cases[] = {
+		{"0::/job/step\n", "4-5"}, {"0::/job/step/task\n", "4-5"},
+		{"0::/job\n", "4-7"},      {"0::/other\n", "0-7"},
+		{"0::/\n", "0-7"},         {"0::/bad\n", NULL},
+		{"1:cpu:/job\n", NULL},    {NULL, NULL},
+	};
+	struct dofi_cpus cpus;
+	char list[64];
+
+	t_machine_put("fs/cgroup/job/step/cpuset.cpus.effective", "4-5\n");
+	t_machine_put("fs/cgroup/job/cpuset.cpus.effective", "4-7\n");
+	t_machine_put("fs/cgroup/cpuset.cpus.effective", "0-7\n");
+	t_machine_put("fs/cgroup/bad/cpuset.cpus.effective", "all\n");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cgroup = cases[i].cgroup;
+		ck_assert_int_eq(__real_dofi_cpus_of_group(&cpus), cases[i].cpus != NULL);
+		if (cases[i].cpus)
+			ck_assert_str_eq(dofi_cpus_text(&cpus, list, sizeof(list)), cases[i].cpus);
+	}
+	t_machine_put("fs/cgroup/cpuset.cpus.effective", "");
+	cgroup = "0::/other\n";
+	ck_assert(!__real_dofi_cpus_of_group(&cpus));
 }
 END_TEST
 
@@ -522,6 +652,11 @@ int main(void)
 	tcase_add_loop_test(tc, test_processes_that_share_the_group_spread_by_rank, 0, T_SOURCES);
 	tcase_add_loop_test(tc, test_parameter_wins_over_launcher_and_part, 0, T_SOURCES);
 	tcase_add_loop_test(tc, test_far_from_all_devices_takes_the_nearer, 0, T_SOURCES);
+	tcase_add_loop_test(tc, test_distances_that_the_firmware_tells, 0, T_SOURCES);
+	tcase_add_loop_test(tc, test_a_process_whose_cpus_are_not_known, 0, T_SOURCES);
+	tcase_add_test(tc, test_a_kernel_without_numa);
+	tcase_add_test(tc, test_nodes_with_gaps);
+	tcase_add_test(tc, test_cpus_of_the_control_group);
 	tcase_add_loop_test(tc, test_without_a_launcher_the_first_device_is_used, 0, T_SOURCES);
 	tcase_add_test(tc, test_without_localities_processes_spread_by_rank);
 	tcase_add_loop_test(tc, test_unknown_device_is_farther_than_any, 0, T_SOURCES);
@@ -532,6 +667,7 @@ int main(void)
 	tcase_add_test(tc, test_subnets);
 	tcase_add_test(tc, test_lists_of_cpus);
 	tcase_add_test(tc, test_binding_a_thread);
+	tcase_add_test(tc, test_the_thread_goes_where_its_device_is);
 	tcase_add_test(tc, test_virtual_interfaces);
 	tcase_add_test(tc, test_addresses_of_this_host);
 	tcase_add_loop_test(tc, test_this_machine, 0, T_SOURCES);

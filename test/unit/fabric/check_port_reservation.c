@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static struct sockaddr_in loopback(void)
@@ -123,6 +124,21 @@ START_TEST(ipv6_and_other_address_families)
 }
 END_TEST
 
+START_TEST(without_descriptors_no_port_is_held)
+{
+	struct sockaddr_in addr = loopback();
+	struct rlimit files;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+	files.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+	ck_assert_int_eq(dofi_port_hold((struct sockaddr *)&addr, sizeof(addr)), -1);
+	ck_assert_int_eq(addr.sin_port, 0);
+	files.rlim_cur = files.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("port_reservation");
@@ -132,5 +148,6 @@ int main(void)
 	tcase_add_test(tc, sockets_that_share_addresses_can_use_the_port);
 	tcase_add_test(tc, a_reserved_port_is_free);
 	tcase_add_test(tc, ipv6_and_other_address_families);
+	tcase_add_test(tc, without_descriptors_no_port_is_held);
 	return t_run(suite);
 }

@@ -2,6 +2,9 @@
 /* Messages about candidates that cannot be used. */
 #include "simulated_offers.h"
 
+#include "fabric/refusals.h"
+
+#include <rdma/fi_domain.h>
 #include <unistd.h>
 
 static void ck_one_line(const char *text)
@@ -58,6 +61,46 @@ START_TEST(test_success_logs_nothing)
 }
 END_TEST
 
+static void spoil_names(struct fi_info *info)
+{
+	free(info->domain_attr->name);
+	free(info->fabric_attr->prov_name);
+	info->domain_attr->name = info->fabric_attr->prov_name = NULL;
+	info->domain_attr->threading = FI_THREAD_DOMAIN;
+}
+
+START_TEST(test_a_candidate_without_names)
+{
+	spoil = spoil_names;
+	MACHINE(&tcp_eth0);
+	ck_has(none_for("ofi", ""),
+	       "unnamed (unnamed): does not offer what the msg transport needs");
+}
+END_TEST
+
+/* The list has a fixed length; what does not fit is left out. */
+START_TEST(test_more_refusals_than_the_list_has_room_for)
+{
+	static struct dofi_refusals refusals;
+	struct fi_info *info = make_info(&tcp_eth0, NULL);
+	char reason[32], *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (int i = 0; i < DOFI_MAX_REFUSALS + 3; i++) {
+		snprintf(reason, sizeof(reason), "reason %d", i);
+		dofi_refusals_add(&refusals, info, reason);
+	}
+	ck_assert_uint_eq(refusals.n, DOFI_MAX_REFUSALS);
+	dofi_refusals_print(&refusals, out);
+	ck_assert(!fclose(out));
+	ck_has(text, "tcp (eth0): reason 63");
+	ck_assert_ptr_null(strstr(text, "reason 64"));
+	free(text);
+	fi_freeinfo(info);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("refusals");
@@ -67,5 +110,7 @@ int main(void)
 	tcase_add_test(tc, test_every_refused_candidate_is_named);
 	tcase_add_test(tc, test_refusals_are_logged_at_level_info);
 	tcase_add_test(tc, test_success_logs_nothing);
+	tcase_add_test(tc, test_a_candidate_without_names);
+	tcase_add_test(tc, test_more_refusals_than_the_list_has_room_for);
 	return run_choices(suite, tc);
 }

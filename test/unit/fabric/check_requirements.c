@@ -2,6 +2,8 @@
 /* What the transports need from a fabric, one attribute at a time. */
 #include "simulated_offers.h"
 
+#include "fabric/requirements.h"
+
 #include <rdma/fi_domain.h>
 
 START_TEST(test_what_a_candidate_lacks_is_named)
@@ -141,6 +143,22 @@ START_TEST(test_order_that_is_not_stated)
 }
 END_TEST
 
+/* Attributes that libfabric leaves out state nothing. */
+START_TEST(test_attributes_that_are_left_out)
+{
+	const struct dofi_requirements *row = dofi_requirements_of_type(FI_EP_RDM);
+	struct fi_info *whole = make_info(&rxm_eth0, NULL), part = *whole;
+	char why[96];
+
+	ck_assert(!dofi_requirements_lack(row, &part, why, sizeof(why)));
+	part.tx_attr = NULL;
+	part.rx_attr = _i ? NULL : whole->rx_attr;
+	ck_assert(dofi_requirements_lack(row, &part, why, sizeof(why)));
+	ck_has(why, "no FI_ORDER_SAS");
+	fi_freeinfo(whole);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("requirements");
@@ -152,5 +170,6 @@ int main(void)
 	tcase_add_test(tc, test_operation_contexts);
 	tcase_add_test(tc, test_order_that_is_not_stated);
 	tcase_add_test(tc, test_memory_of_accelerators_is_not_registered);
+	tcase_add_loop_test(tc, test_attributes_that_are_left_out, 0, 2);
 	return run_choices(suite, tc);
 }

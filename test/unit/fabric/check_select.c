@@ -7,8 +7,11 @@
 #include "fabric/quirks.h"
 #include "fabric/select.h"
 
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -230,6 +233,132 @@ START_TEST(test_address_with_a_fabric_without_addresses)
 }
 END_TEST
 
+static struct fi_atomic_attr offered[2]; /* of sums and of exchanges; size 0: not offered */
+
+static int query_atomic(struct fid_domain *domain, enum fi_datatype type, enum fi_op op,
+			struct fi_atomic_attr *attr, uint64_t flags)
+{
+	(void)domain;
+	ck_assert_int_eq(type, FI_UINT64);
+	ck_assert_uint_eq(flags, op == FI_SUM ? FI_FETCH_ATOMIC : FI_COMPARE_ATOMIC);
+	*attr = offered[op != FI_SUM];
+	return attr->size ? 0 : -FI_EOPNOTSUPP;
+}
+
+/* Both operations of DAT are needed, on whole words. */
+START_TEST(test_atomic_operations_of_a_domain)
+{
+	static struct fi_ops_domain ops = {.size = sizeof(ops), .query_atomic = query_atomic};
+	struct fid_domain domain = {.ops = &ops};
+	static const size_t sizes[][2] = {{8, 8}, {0, 8}, {8, 0}, {4, 8}, {8, 4}};
+
+	for (int i = 0; i < 5; i++) {
+		offered[0].size = sizes[i][0];
+		offered[1].size = sizes[i][1];
+		ck_assert_int_eq(dofi_domain_has_atomics(&domain), i == 0);
+	}
+}
+END_TEST
+
+/* The same device at the same address, also if the address was asked for. */
+START_TEST(test_atomic_operations_of_one_of_two_addresses)
+{
+	struct candidate other = mlx5, own = mlx5_lo;
+
+	other.caps |= FI_ATOMIC;
+	own.caps |= FI_ATOMIC;
+	MACHINE(&other, &own);
+	running_version = FI_VERSION(2, 6);
+	ck_assert_int_eq(choose("ofi", "domain=lo"), 0);
+	ck_assert_str_eq(chosen_addr(), "127.0.0.1");
+	ck_assert(chosen->caps & FI_ATOMIC);
+	fi_freeinfo(chosen);
+	ck_assert_int_eq(choose("ofi", "addr=127.0.0.1"), 0);
+	ck_assert_str_eq(chosen_addr(), "127.0.0.1");
+	ck_assert(chosen->caps & FI_ATOMIC);
+	fi_freeinfo(chosen);
+}
+END_TEST
+
+static const char *network; /* of all devices; NULL: they have none */
+
+static void spoil_network(struct fi_info *info)
+{
+	free(info->fabric_attr->name);
+	info->fabric_attr->name = network ? strdup(network) : NULL;
+}
+
+/* With IP addresses, devices that are not known to share a network may reach different peers. */
+START_TEST(test_devices_of_two_networks_are_not_equal)
+{
+	struct candidate one = cxi0, two = cxi1;
+
+	t_machine_set(&two_cards);
+	one.addr = "192.0.2.3";
+	two.addr = "192.0.2.4";
+	MACHINE(&one, &two);
+	ck_choice("ofi", "local_rank=1", "cxi0", "192.0.2.3");
+	spoil = spoil_network;
+	ck_choice("ofi", "local_rank=1", "cxi0", "192.0.2.3");
+	network = "192.0.2.0/24";
+	ck_choice("ofi", "local_rank=1", "cxi1", "192.0.2.4");
+}
+END_TEST
+
+static void spoil_domain(struct fi_info *info)
+{
+	free(info->domain_attr->name);
+	info->domain_attr->name = NULL;
+}
+
+START_TEST(test_a_device_without_a_name)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	MACHINE(&tcp_eth0);
+	spoil = spoil_domain;
+	ck_assert_int_eq(choose("ofi-tcp", "log=info"), 0);
+	ck_assert_str_eq(chosen_nic.pci_text, "");
+	fi_freeinfo(chosen);
+	ck_has(t_captured(fd), "domain unnamed");
+	ck_assert_ptr_null(strstr(t_captured(fd), "does not use"));
+}
+END_TEST
+
+static void spoil_type(struct fi_info *info)
+{
+	info->ep_attr->type = FI_EP_SOCK_STREAM;
+}
+
+START_TEST(test_endpoints_that_no_transport_knows)
+{
+	static const struct candidate stream = {"odd",    "odd0", NULL, FI_EP_SOCK_STREAM,
+						ANYWHERE, 0,      SAW,  0};
+
+	MACHINE(&stream);
+	spoil = spoil_type;
+	ck_has(none_for("ofi", ""),
+	       "odd (odd0): offers endpoints of a kind that no transport knows");
+}
+END_TEST
+
+static void hide_lack(struct fi_info *info)
+{
+	info->caps |= FI_RMA;
+}
+
+/* The provider refuses the hints as a whole. */
+START_TEST(test_a_candidate_that_lacks_nothing_by_itself)
+{
+	struct candidate shy = tcp_eth0;
+
+	shy.caps &= ~(uint64_t)FI_RMA;
+	MACHINE(&shy);
+	spoil = hide_lack;
+	ck_has(none_for("ofi", ""), "it refuses them together, though none alone");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("select");
@@ -250,5 +379,11 @@ int main(void)
 	tcase_add_test(tc, test_atomic_operations_of_devices);
 	tcase_add_test(tc, test_device_without_atomic_operations);
 	tcase_add_test(tc, test_address_with_a_fabric_without_addresses);
+	tcase_add_test(tc, test_atomic_operations_of_a_domain);
+	tcase_add_test(tc, test_atomic_operations_of_one_of_two_addresses);
+	tcase_add_test(tc, test_devices_of_two_networks_are_not_equal);
+	tcase_add_test(tc, test_a_device_without_a_name);
+	tcase_add_test(tc, test_endpoints_that_no_transport_knows);
+	tcase_add_test(tc, test_a_candidate_that_lacks_nothing_by_itself);
 	return run_choices(suite, tc);
 }

@@ -2,6 +2,7 @@
 /* Capabilities of a fabric, by its attributes and quirks. */
 #include "unit.h"
 
+#include "../../../prov/ofi/dto/op_context.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/fabric/traits.h"
 
@@ -97,6 +98,24 @@ START_TEST(sends_without_a_completion)
 }
 END_TEST
 
+/* Some providers keep their own state in the context of an operation. */
+START_TEST(room_for_the_context_of_the_fabric)
+{
+	static const uint64_t modes[] = {FI_CONTEXT, FI_CONTEXT2};
+
+	ck_assert_uint_eq(dofi_context_gap(&info), 0);
+	for (int i = 0; i < 2; i++) {
+		uint64_t *places[] = {&info.mode, &tx_attr.mode, &rx_attr.mode};
+
+		for (int j = 0; j < 3; j++) {
+			*places[j] |= modes[i];
+			ck_assert_uint_ge(dofi_context_gap(&info), sizeof(struct fi_context2));
+			*places[j] &= ~modes[i];
+		}
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("traits");
@@ -107,6 +126,7 @@ int main(void)
 	tcase_add_test(tc, order_of_reads_and_writes);
 	tcase_add_test(tc, targets_of_a_write);
 	tcase_add_test(tc, completion_data);
+	tcase_add_test(tc, room_for_the_context_of_the_fabric);
 	tcase_add_test(tc, immediate_data);
 	tcase_add_test(tc, sends_without_a_completion);
 	suite_add_tcase(suite, tc);

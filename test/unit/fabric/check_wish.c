@@ -2,13 +2,18 @@
 /* What the parameters of an IA ask of its device. */
 #include "simulated_offers.h"
 
+#include "fabric/select.h"
+
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <errno.h>
 #include <net/if.h>
+#include <stdlib.h>
 
 START_TEST(test_address_that_no_netdev_lists)
 {
 	MACHINE(&tcp_eth0, &tcp_lo);
+	ck_has(none_for("ofi-tcp", "addr=127.9.9.9"), "another address is asked for");
 	resolves_node = true;
 	ck_assert_int_eq(choose("ofi-tcp", "addr=127.9.9.9"), 0);
 	ck_assert_str_eq(asked_node, "127.9.9.9");
@@ -17,11 +22,19 @@ START_TEST(test_address_that_no_netdev_lists)
 }
 END_TEST
 
+static void forget_address(struct fi_info *info)
+{
+	free(info->src_addr);
+	info->src_addr = NULL;
+	info->src_addrlen = 0;
+}
+
 START_TEST(test_foreign_or_bad_address_is_explained)
 {
 	MACHINE(&tcp_eth0, &tcp_lo);
 	ck_has(none_for("ofi", "addr=203.0.113.77"), "has to be an address of this host");
 	ck_has(none_for("ofi", "addr=localhost"), "not a numeric");
+	ck_has(none_for("ofi", "local_rank=first"), "local_rank=first is not a number");
 }
 END_TEST
 
@@ -117,10 +130,36 @@ START_TEST(test_subnet_of_a_device_without_addresses)
 	netdevs = OF_THE_CARD;
 	ck_assert_int_eq(choose("ofi", "subnet=198.51.100.0/24"), 0);
 	ck_assert_str_eq(chosen->domain_attr->name, "cxi1");
+	ck_assert_str_eq(chosen_addr(), "198.51.100.7");
 	fi_freeinfo(chosen);
 	ck_has(none_for("ofi", "subnet=203.0.113.0/24"), "another subnet is asked for");
 	netdevs = UNKNOWN;
 	ck_has(none_for("ofi", "subnet=198.51.100.0/24"), "another subnet is asked for");
+}
+END_TEST
+
+/* Then the address is the one at which the IA listens, and does not choose the device. */
+START_TEST(test_address_of_a_fabric_without_addresses)
+{
+	MACHINE(&shm);
+	ck_choice("ofi-shm", "addr=127.0.0.9", "shm", "127.0.0.9");
+	resolves_node = true; /* it takes the address for something else */
+	spoil = forget_address;
+	ck_choice("ofi-shm", "addr=127.0.0.9", "shm", "127.0.0.9");
+}
+END_TEST
+
+START_TEST(test_host_without_addresses)
+{
+	struct sockaddr_storage addr;
+
+	MACHINE(&shm);
+	netdevs = UNKNOWN;
+	ck_assert_int_eq(choose("ofi-shm", ""), 0);
+	ck_assert_int_eq(dofi_select_addr("ofi-shm", &params, chosen, &addr), -EADDRNOTAVAIL);
+	netdevs = OF_THE_CARD;
+	ck_assert_str_eq(chosen_addr(), "198.51.100.7");
+	fi_freeinfo(chosen);
 }
 END_TEST
 
@@ -136,5 +175,7 @@ int main(void)
 	tcase_add_test(tc, test_device_by_pci_address_or_netdev);
 	tcase_add_test(tc, test_device_by_subnet);
 	tcase_add_test(tc, test_subnet_of_a_device_without_addresses);
+	tcase_add_test(tc, test_address_of_a_fabric_without_addresses);
+	tcase_add_test(tc, test_host_without_addresses);
 	return run_choices(suite, tc);
 }

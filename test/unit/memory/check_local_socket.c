@@ -6,6 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #define NOBODY 65534u
 
@@ -99,6 +102,67 @@ START_TEST(a_long_datagram)
 }
 END_TEST
 
+/* It needs no descriptor along to be dropped. */
+START_TEST(a_long_datagram_by_itself)
+{
+	struct dofi_local_sender sender;
+	char text[4];
+
+	ck_assert_int_eq(dofi_local_socket_send(a, there, "hello", 6, -1), 0);
+	ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), 0);
+	ck_assert_int_eq(sender.passed, -1);
+}
+END_TEST
+
+/* We never send two descriptors. What a stranger sends must not fill the table of this process. */
+START_TEST(several_descriptors_are_closed)
+{
+	const int fds[2] = {a, b};
+	struct iovec iov = {(void *)(uintptr_t) "hello", 6};
+	struct dofi_local_sender sender;
+	struct sockaddr_un to;
+	socklen_t size = sizeof(to);
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(fds))];
+	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(fds)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS}};
+	struct msghdr msg = {.msg_name = &to,
+			     .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	int before = dup(a);
+	char text[8];
+
+	close(before);
+	ck_assert_int_eq(getsockname(b, (struct sockaddr *)&to, &size), 0);
+	msg.msg_namelen = size;
+	memcpy(CMSG_DATA(&control.header), fds, sizeof(fds));
+	ck_assert_int_eq(sendmsg(a, &msg, 0), 6);
+	ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), 6);
+	ck_assert_int_eq(sender.passed, -1);
+	ck_assert_int_eq(sender.pid, getpid());
+	ck_assert_int_eq(dup(a), before);
+	close(before);
+}
+END_TEST
+
+START_TEST(without_descriptors_there_is_no_socket)
+{
+	static const uint8_t another[DOFI_LOCAL_NAME] = "another";
+	struct rlimit files;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+	files.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+	ck_assert_int_eq(dofi_local_socket_open(another), -EMFILE);
+	files.rlim_cur = files.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+}
+END_TEST
+
 START_TEST(a_datagram_of_another_user)
 {
 	struct dofi_local_sender sender;
@@ -136,6 +200,9 @@ int main(void)
 	tcase_add_test(tcase, nobody_is_there);
 	tcase_add_test(tcase, a_full_socket);
 	tcase_add_test(tcase, a_long_datagram);
+	tcase_add_test(tcase, a_long_datagram_by_itself);
+	tcase_add_test(tcase, several_descriptors_are_closed);
+	tcase_add_test(tcase, without_descriptors_there_is_no_socket);
 	tcase_add_test(tcase, a_datagram_of_another_user);
 	return t_run(suite);
 }

@@ -347,6 +347,20 @@ static bool forbid(long number)
 	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
+/* Before Linux 5.3, or in a container. */
+START_TEST(a_dead_process_where_there_are_no_descriptors_of_processes)
+{
+	pid_t stranger = start(wait_for_stop);
+
+	if (!forbid(SYS_pidfd_open))
+		t_skip("no seccomp filters");
+	ck_assert(!dofi_process_is_dead(stranger));
+	kill(stranger, SIGKILL);
+	ck_assert_int_eq(waitpid(stranger, NULL, 0), stranger);
+	ck_assert(dofi_process_is_dead(stranger));
+}
+END_TEST
+
 START_TEST(a_kernel_that_forbids_it)
 {
 	struct iovec iov = {local, 8};
@@ -379,6 +393,7 @@ int main(void)
 	tcase_add_test(tcase, each_process_has_its_own_badge);
 	tcase_add_test(tcase, memory_that_is_not_there);
 	tcase_add_test(tcase, a_dead_process);
+	tcase_add_test(tcase, a_dead_process_where_there_are_no_descriptors_of_processes);
 	tcase_add_test(tcase, a_kernel_that_forbids_it);
 	return t_run(suite);
 }

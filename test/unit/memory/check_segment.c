@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
+#include <sys/resource.h>
 
 #define ALL_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -108,6 +110,51 @@ START_TEST(forged_ones_are_refused)
 }
 END_TEST
 
+/* A reader can't change what the owner shows. */
+START_TEST(a_reader_only_reads)
+{
+	void *memory;
+	int fd = make();
+
+	ck_assert_int_eq(dofi_segment_map(fd, size, false, &memory), 0);
+	ours[0] = 'a';
+	ck_assert_int_eq(*(char *)memory, 'a');
+	/* the kernel writes on our behalf */
+	ck_assert_int_eq(read(fd, memory, 1), -1);
+	ck_assert_int_eq(errno, EFAULT);
+	close(fd);
+}
+END_TEST
+
+START_TEST(without_descriptors_there_is_none)
+{
+	void *memory = &size;
+	struct rlimit files;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+	files.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+	ck_assert_int_eq(dofi_segment_make("check", size, &memory), -EMFILE);
+	ck_assert_ptr_eq(memory, &size);
+	files.rlim_cur = files.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+}
+END_TEST
+
+/* A segment whose memory can't be mapped leaves no descriptor. */
+START_TEST(without_room_for_it_there_is_none)
+{
+	int before = dup(STDERR_FILENO);
+	void *memory = &size;
+
+	close(before);
+	ck_assert_int_lt(dofi_segment_make("check", (size_t)INT64_MAX, &memory), 0);
+	ck_assert_ptr_eq(memory, &size);
+	ck_assert_int_eq(dup(STDERR_FILENO), before);
+	close(before);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("segment");
@@ -119,5 +166,8 @@ int main(void)
 	tcase_add_test(tcase, its_size_is_fixed);
 	tcase_add_test(tcase, a_child_has_it_not);
 	tcase_add_test(tcase, forged_ones_are_refused);
+	tcase_add_test(tcase, a_reader_only_reads);
+	tcase_add_test(tcase, without_descriptors_there_is_none);
+	tcase_add_test(tcase, without_room_for_it_there_is_none);
 	return t_run(suite);
 }

@@ -7,6 +7,8 @@
 #include <dirent.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -603,6 +605,10 @@ START_TEST(test_calls_that_are_not_offered)
 	ck_assert_uint_eq(table->ep_create_func(ia, pz, NULL, NULL, NULL, NULL, &ep), DAT_SUCCESS);
 	ck_assert_uint_eq(table->ia_ha_related_func(ia, NAME, &related), DAT_SUCCESS);
 	ck_assert_int_eq(related, DAT_FALSE);
+	ck_error(table->ia_ha_related_func(ia, NULL, &related), DAT_INVALID_PARAMETER,
+		 DAT_INVALID_ARG2);
+	ck_error(table->ia_ha_related_func(ia, NAME, NULL), DAT_INVALID_PARAMETER,
+		 DAT_INVALID_ARG3);
 	ck_assert_uint_eq(table->csp_create_func(ia, NULL, NULL, NULL, &csp), no);
 	ck_error(table->csp_free_func(ia), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
 	ck_assert_uint_eq(table->ep_common_connect_func(ep, NULL, 0, 0, NULL), no);
@@ -617,6 +623,104 @@ START_TEST(test_calls_that_are_not_offered)
 }
 END_TEST
 #endif
+
+/*
+ * The registry checks handles before it uses their table. But another thread may close the IA
+ * meanwhile, so the provider checks them as well.
+ */
+START_TEST(test_calls_check_the_ia)
+{
+	DAT_HANDLE none = (DAT_HANDLE)table, handle;
+	DAT_CONN_QUAL qual = 0;
+
+	ck_error(table->pz_create_func(none, &handle), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	ck_error(table->ep_create_func(none, NULL, NULL, NULL, NULL, NULL, &handle),
+		 DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	ck_error(table->ep_create_with_srq_func(none, NULL, NULL, NULL, NULL, NULL, NULL, &handle),
+		 DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	ck_error(table->srq_create_func(none, NULL, NULL, &handle), DAT_INVALID_HANDLE,
+		 DAT_INVALID_HANDLE_IA);
+	ck_error(table->psp_create_func(none, 5, NULL, DAT_PSP_CONSUMER_FLAG, &handle),
+		 DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	ck_error(table->psp_create_any_func(none, &qual, NULL, DAT_PSP_CONSUMER_FLAG, &handle),
+		 DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	ck_error(table->rsp_create_func(none, 5, NULL, NULL, &handle), DAT_INVALID_HANDLE,
+		 DAT_INVALID_HANDLE_IA);
+#if DOFI_DAT_MAJOR == 2
+	DAT_BOOLEAN related;
+	DAT_FD fd;
+
+	ck_error(table->cno_fd_create_func(none, &fd, &handle), DAT_INVALID_HANDLE,
+		 DAT_INVALID_HANDLE_IA);
+	ck_error(table->csp_create_func(none, NULL, NULL, NULL, &handle), DAT_INVALID_HANDLE,
+		 DAT_INVALID_HANDLE_IA);
+	ck_error(table->csp_query_func(none, 0, NULL), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
+	ck_error(table->ia_ha_related_func(none, NAME, &related), DAT_INVALID_HANDLE,
+		 DAT_INVALID_HANDLE_IA);
+#endif
+}
+END_TEST
+
+START_TEST(test_ep_with_srq_checks_its_arguments)
+{
+	DAT_SRQ_ATTR srq_attr = {.max_recv_dtos = 4, .max_recv_iov = 1};
+	DAT_EP_ATTR attr = {.service_type = DAT_SERVICE_TYPE_RC};
+	DAT_IA_HANDLE ia = open_ia();
+	DAT_SRQ_HANDLE srq;
+	DAT_EP_HANDLE ep;
+	DAT_PZ_HANDLE pz;
+
+	ck_assert_uint_eq(table->pz_create_func(ia, &pz), DAT_SUCCESS);
+	ck_assert_uint_eq(table->srq_create_func(ia, pz, &srq_attr, &srq), DAT_SUCCESS);
+	ck_error(table->ep_create_with_srq_func(ia, pz, NULL, NULL, NULL, pz, &attr, &ep),
+		 DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	ck_error(table->ep_create_with_srq_func(ia, pz, NULL, NULL, NULL, srq, NULL, &ep),
+		 DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+	ck_error(table->ep_create_with_srq_func(ia, pz, NULL, NULL, NULL, srq, &attr, NULL),
+		 DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
+	close_ia(ia);
+}
+END_TEST
+
+/* --- parameters --- */
+
+static DAT_RETURN try_open(void)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+	DAT_RETURN ret = table->ia_open_func(NAME, 8, &async, &ia);
+
+	if (ret == DAT_SUCCESS)
+		close_ia(ia);
+	return ret;
+}
+
+static const struct {
+	const char *variable, *word;
+	bool known;
+} words[] = {
+	{"DAT_OFI_LAST_BYTE", "library", true}, {"DAT_OFI_LAST_BYTE", "fabric", true},
+	{"DAT_OFI_LAST_BYTE", "nobody", false}, {"DAT_OFI_SRQ_EP_BROKEN", "yes", true},
+	{"DAT_OFI_SRQ_EP_BROKEN", "no", true},  {"DAT_OFI_SRQ_EP_BROKEN", "maybe", false},
+	{"DAT_OFI_MAX_SEGMENTS", "4", true},
+};
+
+START_TEST(test_unknown_words_are_refused)
+{
+	const char *word = words[_i].word;
+	int fd = t_capture(STDERR_FILENO);
+
+	setenv(words[_i].variable, word, 1);
+	if (words[_i].known) {
+		ck_assert_uint_eq(try_open(), DAT_SUCCESS);
+		ck_assert_str_eq(t_captured(fd), "");
+	} else {
+		ck_error(try_open(), DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+		ck_assert_ptr_nonnull(strstr(t_captured(fd), word));
+		ck_assert_ptr_nonnull(strstr(t_captured(fd), "is not known; there are "));
+	}
+}
+END_TEST
 
 int main(void)
 {
@@ -640,6 +744,10 @@ int main(void)
 	tcase_add_test(tc, test_abrupt_close_destroys_everything);
 	tcase_add_test(tc, test_abrupt_close_releases_waiters);
 	tcase_add_test(tc, test_handles_are_dead_in_a_forked_child);
+	tcase_add_test(tc, test_calls_check_the_ia);
+	tcase_add_test(tc, test_ep_with_srq_checks_its_arguments);
+	tcase_add_loop_test(tc, test_unknown_words_are_refused, 0,
+			    (int)(sizeof(words) / sizeof(words[0])));
 #if DOFI_DAT_MAJOR == 2
 	tcase_add_test(tc, test_calls_that_are_not_offered);
 #endif

@@ -25,6 +25,7 @@ static struct fi_info info = {.domain_attr = &domain_attr};
 static struct fid_mr *answers[2] = {&mrs[0], &mrs[1]}; /* for the same memory */
 static uint64_t keys[2] = {1, 2};
 static int error, registered, closed;
+static int error_of_second, error_of_close;
 
 int dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges,
 		     struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p)
@@ -35,8 +36,8 @@ int dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_
 	ck_assert_int_eq(privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG, 0);
 	/* without it there may be no key */
 	ck_assert_int_ne(privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG, 0);
-	if (error)
-		return error;
+	if (error || (registered && error_of_second))
+		return error ? error : error_of_second;
 	*mr_p = answers[registered % 2];
 	*key_p = keys[registered % 2];
 	*address_p = 0;
@@ -47,9 +48,9 @@ int dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_
 int dofi_mr_close(struct dofi_ia *of, struct fid_mr *mr)
 {
 	ck_assert_ptr_eq(of, &ia);
-	ck_assert_ptr_eq(mr, answers[1 - closed % 2]);
+	ck_assert_ptr_eq(mr, answers[registered - 1 - closed]);
 	closed++;
-	return 0;
+	return error_of_close;
 }
 
 /* --- */
@@ -153,6 +154,24 @@ START_TEST(a_refused_registration_fails_the_open)
 }
 END_TEST
 
+START_TEST(a_refused_second_registration_fails_the_open)
+{
+	be("ofi-verbs", "");
+	error_of_second = -5;
+	ck_assert_int_eq(dofi_mr_cached_look(&ia), -5);
+	ck_assert_int_eq(closed, 1);
+}
+END_TEST
+
+START_TEST(a_registration_that_cannot_be_closed_fails_the_open)
+{
+	be("ofi-verbs", "");
+	error_of_close = -5;
+	ck_assert_int_eq(dofi_mr_cached_look(&ia), -5);
+	ck_assert_int_eq(closed, 2);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("mr_cached");
@@ -164,6 +183,8 @@ int main(void)
 	tcase_add_loop_test(tc, a_cache_that_the_user_wants_is_logged_as_information, 0, 2);
 	tcase_add_loop_test(tc, no_probe_if_the_fabric_has_no_cache, 0, 2);
 	tcase_add_test(tc, a_refused_registration_fails_the_open);
+	tcase_add_test(tc, a_refused_second_registration_fails_the_open);
+	tcase_add_test(tc, a_registration_that_cannot_be_closed_fails_the_open);
 	tcase_add_test(tc, a_cxi_without_client_keys_is_logged);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

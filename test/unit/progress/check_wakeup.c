@@ -231,11 +231,13 @@ END_TEST
 /* A name that is taken: the IA does without. */
 START_TEST(without_a_socket_there_are_no_wakeups)
 {
+	const struct dofi_wakeup_offer text = {.kind = DOFI_OFFER_JOIN};
 	struct dofi_ia twin = {.cq_wait = FI_WAIT_NONE};
 
 	memcpy(twin.cm.uuid, a.ia.cm.uuid, DOFI_WAKEUP_UUID);
 	ck_assert_int_eq(dofi_wakeup_open(&twin), 0);
 	ck_assert_ptr_null(twin.wakeup.mark);
+	ck_assert_int_eq(dofi_wakeup_pass(&twin, a.ia.cm.uuid, &text, -1), -ENOTCONN);
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../../lib/t_hooks.h"
 #include "../../lib/unit.h"
 
 #include "../../../src/conf.h"
@@ -293,15 +294,53 @@ START_TEST(test_unreadable_override_is_reported_and_passed_over)
 }
 END_TEST
 
-/* REG-018: a missing file is no error. /etc cannot be replaced, so the test uses it as it is. */
+/* /etc cannot be replaced, so the linker redirects fopen. */
+static const char *etc_file; /* stands for /etc/dat.conf */
+static int etc_error;
+
+FILE *__real_fopen(const char *path, const char *mode);
+T_STAND_IN FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	if (strcmp(path, "/etc/dat.conf") != 0)
+		return __real_fopen(path, mode);
+	errno = etc_error;
+	return etc_error ? NULL : __real_fopen(etc_file, mode);
+}
+
 START_TEST(test_last_comes_etc_dat_conf)
 {
-	bool there = access("/etc/dat.conf", R_OK) == 0;
-
+	write_system_conf();
+	ck_assert_int_eq(rename("etc/dat.conf", "etc/last"), 0);
+	etc_file = "etc/last";
 	datr_conf_load(&conf);
-	ck_assert_str_eq(conf.path, there ? "/etc/dat.conf" : "");
-	if (!there)
-		ck_assert_int_eq(num_entries(), 0);
+	ck_assert_int_eq(unlink("etc/last"), 0);
+	assert_one_entry_named("sys");
+	ck_assert_str_eq(conf.path, "/etc/dat.conf");
+}
+END_TEST
+
+/* REG-018: a missing file is no error. */
+START_TEST(test_without_any_file_there_are_no_entries)
+{
+	int log = t_capture(STDERR_FILENO);
+
+	etc_error = ENOENT;
+	datr_conf_load(&conf);
+	ck_assert_int_eq(num_entries(), 0);
+	ck_assert_str_eq(conf.path, "");
+	ck_assert_str_eq(t_captured(log), "");
+}
+END_TEST
+
+START_TEST(test_unreadable_system_file_is_reported)
+{
+	int log = t_capture(STDERR_FILENO);
+
+	etc_error = EACCES;
+	datr_conf_load(&conf);
+	ck_assert_int_eq(num_entries(), 0);
+	ck_assert_ptr_nonnull(strstr(t_captured(log), "cannot open /etc/dat.conf: "));
 }
 END_TEST
 
@@ -326,7 +365,7 @@ static const struct {
 } log_settings[] = {
 	{NULL, NULL, false, true},   {"0x1", NULL, false, true},   {"0", NULL, false, false},
 	{"0x4", NULL, false, false}, {"0xff", "0x1", true, false}, {"1", "1", true, false},
-	{NULL, "0", false, false},   {NULL, "0x5", true, true},
+	{NULL, "0", false, false},   {NULL, "0x5", true, true},    {"0xff", "0x2", false, false},
 };
 
 #define NUM_LOG_SETTINGS ((int)(sizeof(log_settings) / sizeof(log_settings[0])))
@@ -341,7 +380,7 @@ START_TEST(test_log_goes_where_it_was_asked_to)
 		setenv("DAT_DBG_TYPE", log_settings[_i].type, 1);
 	if (log_settings[_i].dest)
 		setenv("DAT_DBG_DEST", log_settings[_i].dest, 1);
-	t_conf("bad\n");
+	t_conf("bad\na u2.0 threadsafe default lib id.2.0 p y\n");
 	datr_conf_load(&conf);
 	ck_assert_int_eq(strstr(t_captured(out), "1 of 8 fields") != NULL,
 			 log_settings[_i].on_stdout);
@@ -387,6 +426,8 @@ int main(void)
 	tcase_add_test(search, test_empty_override_counts_as_none);
 	tcase_add_test(search, test_unreadable_override_is_reported_and_passed_over);
 	tcase_add_test(search, test_last_comes_etc_dat_conf);
+	tcase_add_test(search, test_without_any_file_there_are_no_entries);
+	tcase_add_test(search, test_unreadable_system_file_is_reported);
 	tcase_add_test(search, test_directory_in_place_of_the_file_is_reported);
 
 	suite_add_tcase(suite, log);

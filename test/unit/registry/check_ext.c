@@ -126,6 +126,23 @@ START_TEST(test_close_extension_takes_only_what_open_extension_gave)
 }
 END_TEST
 
+START_TEST(test_close_extension_that_is_refused_releases_nothing)
+{
+	DAT_HANDLE handle = DAT_HANDLE_NULL;
+
+	t_conf(LINE("ext", "extension"));
+	ck_assert_uint_eq(dat_extension_op(NULL, OPEN_OP, "ext", &handle), DAT_SUCCESS);
+	ck_assert_uint_eq(dat_extension_op(handle, DAT_CLOSE_EXTENSION_BASE + 1),
+			  T_ERR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE));
+	make_info("own", MAJOR, MINOR, DAT_FALSE); /* its provider has no extensions */
+	ck_assert_uint_eq(dat_extension_op(&own_object, CLOSE_OP),
+			  T_ERR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE));
+	assert_loads(1, 0);
+	ck_assert_uint_eq(dat_extension_op(handle, CLOSE_OP), DAT_SUCCESS);
+	assert_loads(1, 1);
+}
+END_TEST
+
 static void add_tests(Suite *suite)
 {
 	TCase *tc = add_case(suite, "ext");
@@ -136,6 +153,7 @@ static void add_tests(Suite *suite)
 	tcase_add_test(tc, test_open_extension_that_fails_holds_nothing);
 	tcase_add_test(tc, test_open_extension_of_a_provider_without_any);
 	tcase_add_test(tc, test_close_extension_takes_only_what_open_extension_gave);
+	tcase_add_test(tc, test_close_extension_that_is_refused_releases_nothing);
 }
 
 int main(int argc, char **argv)

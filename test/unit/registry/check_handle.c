@@ -133,6 +133,54 @@ START_TEST(test_many_ias_at_once)
 }
 END_TEST
 
+/* IA handles are numbers below the addresses of objects. */
+START_TEST(test_more_ias_than_numbers)
+{
+	DAT_IA_HANDLE ia = DAT_HANDLE_NULL, more;
+	DAT_RETURN ret = DAT_SUCCESS;
+	unsigned int n = 0;
+
+	must_add("own", MAJOR, MINOR, DAT_FALSE);
+	while ((ret = open_stock("own", &more)) == DAT_SUCCESS) {
+		ia = more;
+		n++;
+	}
+	ck_assert_uint_eq(ret, T_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+	ck_assert_uint_eq(n, 65535);
+	must_close(ia);
+	ck_assert_ptr_eq(must_open("own"), ia);
+}
+END_TEST
+
+static DAT_IA_HANDLE new_ia, number_meanwhile; /* while the former one is closed */
+
+static DAT_RETURN open_anew(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags)
+{
+	(void)ia, (void)flags;
+	if (new_ia)
+		return DAT_SUCCESS;
+	new_ia = must_open("own");
+	return dats_get_ia_handle(T_IA_ARG(&own_object), &number_meanwhile);
+}
+
+/* The provider gives the same address to a new IA before the close of the old one is complete. */
+START_TEST(test_ia_at_the_address_of_one_that_is_being_closed)
+{
+	static DAT_PROVIDER table = {.ia_open_func = own_open, .ia_close_func = open_anew};
+	DAT_PROVIDER_INFO info = make_info("own", MAJOR, MINOR, DAT_FALSE);
+	DAT_IA_HANDLE ia;
+
+	own_object.table = &table;
+	ck_assert_uint_eq(dat_registry_add_provider(&table, &info), DAT_SUCCESS);
+	ia = must_open("own");
+	must_close(ia);
+	ck_assert_ptr_nonnull(new_ia);
+	ck_assert_ptr_ne(new_ia, ia);
+	ck_assert_ptr_eq(number_meanwhile, new_ia);
+	must_close(new_ia);
+}
+END_TEST
+
 #define NUM_THREADS 4
 #define NUM_ROUNDS  200
 
@@ -226,6 +274,8 @@ static void add_tests(Suite *suite)
 	tcase_add_test(tc, test_ia_that_refuses_to_close_stays_usable);
 	tcase_add_test(tc, test_context_and_type_work_on_ia_and_object);
 	tcase_add_test(tc, test_many_ias_at_once);
+	tcase_add_test(tc, test_more_ias_than_numbers);
+	tcase_add_test(tc, test_ia_at_the_address_of_one_that_is_being_closed);
 	tcase_add_test(tc, test_threads_open_and_close_the_same_names);
 	tcase_add_test(tc, test_only_one_thread_closes_an_ia);
 }

@@ -146,6 +146,53 @@ START_TEST(test_library_that_registers_nothing_is_not_found)
 }
 END_TEST
 
+/* The line of another library: the loader finds it, and it is no provider. */
+START_TEST(test_library_without_the_entry_points_is_not_found)
+{
+	int log = t_capture(STDERR_FILENO);
+
+	setenv("DAT_DBG_TYPE", "0xffff", 1);
+	t_conf("ib0 " T_API " nonthreadsafe default libm.so.6 fake.1.0 x y\n");
+	assert_cannot_open("ib0", NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+	ck_assert_ptr_nonnull(
+		strstr(t_captured(log), "IA ib0: its library has no dat_provider_init"));
+	ck_assert_ptr_nonnull(strstr(t_captured(log), "was loaded, but it does not offer"));
+}
+END_TEST
+
+START_TEST(test_default_provider_that_does_not_offer_a_name)
+{
+	int log = t_capture(STDERR_FILENO);
+
+	assert_cannot_open("ofi-no-register", NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+	assert_loads(1, 1);
+	ck_assert_ptr_nonnull(
+		strstr(t_captured(log), "provider library " T_PROVIDER_SONAME " was loaded, but"));
+}
+END_TEST
+
+/* A provider may leave out any call. */
+START_TEST(test_provider_that_can_not_open_or_close)
+{
+	static DAT_PROVIDER opens = {.ia_open_func = own_open};
+	static DAT_PROVIDER closes = {.ia_close_func = own_close};
+	DAT_PROVIDER_INFO info = make_info("own", MAJOR, MINOR, DAT_FALSE);
+	DAT_RETURN not_supported = T_ERR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	DAT_IA_HANDLE ia;
+
+	ck_assert_uint_eq(dat_registry_add_provider(&closes, &info), DAT_SUCCESS);
+	assert_cannot_open("own", not_supported);
+	ck_assert_uint_eq(dat_registry_remove_provider(&closes, &info), DAT_SUCCESS);
+	ck_assert_uint_eq(dat_registry_add_provider(&opens, &info), DAT_SUCCESS);
+	own_object.table = &opens;
+	ia = must_open("own");
+	ck_assert_uint_eq(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), not_supported);
+	/* the IA is still open */
+	own_object.table = &own_table;
+	must_close(ia);
+}
+END_TEST
+
 /* If a library does not remove its name, no pointer into its unloaded memory may remain. */
 START_TEST(test_name_that_is_left_registered_goes_with_its_library)
 {
@@ -239,6 +286,9 @@ static void add_tests(Suite *suite)
 	tcase_add_test(tc, test_library_with_wrong_attributes_is_released);
 	tcase_add_test(tc, test_two_names_of_a_library_are_independent);
 	tcase_add_test(tc, test_library_that_registers_nothing_is_not_found);
+	tcase_add_test(tc, test_library_without_the_entry_points_is_not_found);
+	tcase_add_test(tc, test_default_provider_that_does_not_offer_a_name);
+	tcase_add_test(tc, test_provider_that_can_not_open_or_close);
 	tcase_add_test(tc, test_name_that_is_left_registered_goes_with_its_library);
 	tcase_add_test(tc, test_further_name_of_a_loaded_library_keeps_it_loaded);
 	tcase_add_test(tc, test_provider_may_open_ias_from_its_init);

@@ -122,13 +122,38 @@ START_TEST(test_error_of_the_first_provider_is_the_answer)
 	DAT_IA_HANDLE ia = &ia;
 
 	t_capture(STDERR_FILENO);
-	t_conf(LINE("ib0", "fail-open") LINE("ib0", "no-register"));
+	t_conf(LINE("ib0", "fail-open") LINE("ib0", "no-register") LINE("ib0", "fail-open"));
 	ck_assert_uint_eq(dat_ia_open(name, 8, &evd, &ia),
 			  T_ERR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE));
-	assert_loads(2, 2);
+	assert_loads(3, 3);
 	/* IA-017 */
 	ck_assert_ptr_eq(evd, &evd);
 	ck_assert_ptr_eq(ia, &ia);
+}
+END_TEST
+
+static DAT_RETURN own_answer; /* of the next open */
+
+static DAT_RETURN open_answers(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *evd,
+			       DAT_IA_HANDLE *ia)
+{
+	(void)name, (void)qlen, (void)evd, (void)ia;
+	return own_answer;
+}
+
+/* An answer that DAT does not know is passed on, and logged. */
+START_TEST(test_answer_that_is_not_known)
+{
+	static DAT_PROVIDER table = {.ia_open_func = open_answers};
+	DAT_PROVIDER_INFO info = make_info("own", MAJOR, MINOR, DAT_FALSE);
+	int log = t_capture(STDERR_FILENO);
+
+	setenv("DAT_DBG_TYPE", "0xffff", 1);
+	own_answer = T_ERR(0x7ffu << 16, DAT_NO_SUBTYPE);
+	ck_assert_uint_eq(dat_registry_add_provider(&table, &info), DAT_SUCCESS);
+	assert_cannot_open("own", own_answer);
+	ck_assert_ptr_nonnull(
+		strstr(t_captured(log), "IA own: its provider answers unknown return code"));
 }
 END_TEST
 
@@ -237,6 +262,37 @@ START_TEST(test_default_provider_is_found_beside_the_registry)
 }
 END_TEST
 
+/* Neither the loader finds our provider, nor is it beside the registry, nor installed. */
+START_TEST(test_default_provider_that_is_nowhere)
+{
+	int log = t_capture(STDERR_FILENO), status;
+	char libdat[PATH_MAX];
+	const char *text;
+	pid_t pid;
+
+	t_conf("# nothing\n");
+	ck_assert_ptr_nonnull(realpath(own_libdat(), libdat));
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		unsetenv("LD_LIBRARY_PATH");
+		execl(T_PLUGIN_OPEN, "plugin_open", libdat, "ofi-tcp", (char *)NULL);
+		_exit(127);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	if (!status)
+		t_skip("our provider is installed");
+	ck_assert_int_eq(WEXITSTATUS(status), 1);
+	text = strstr(t_captured(log), "IA ofi-tcp: cannot load its provider library: ");
+	ck_assert_ptr_nonnull(text);
+	/* what went wrong in each of the three places */
+	for (int i = 0; i < 3; i++) {
+		text = strstr(text + 1, "/" T_PROVIDER_SONAME + (i == 0));
+		ck_assert_ptr_nonnull(text);
+	}
+}
+END_TEST
+
 static void add_tests(Suite *suite)
 {
 	TCase *tc = add_case(suite, "search");
@@ -249,6 +305,8 @@ static void add_tests(Suite *suite)
 	tcase_add_test(tc, test_library_that_does_not_load_is_reported);
 	tcase_add_test(tc, test_lines_of_a_name_are_tried_in_order);
 	tcase_add_test(tc, test_error_of_the_first_provider_is_the_answer);
+	tcase_add_test(tc, test_answer_that_is_not_known);
+	tcase_add_test(tc, test_default_provider_that_is_nowhere);
 	tcase_add_test(tc, test_name_that_the_program_added_comes_before_the_lines);
 	tcase_add_test(tc, test_bad_lines_and_other_versions_do_no_harm);
 	tcase_add_loop_test(tc, test_default_name_is_served_with_either_thread_safety, 0, 4);

@@ -29,6 +29,8 @@ static struct {
 	int errs[MOST]; /* entries of the queue: an error, or 0 for another event */
 	int prov_errs[MOST];
 	int first, last;
+	bool nameless; /* errors have no number */
+	bool no_entry; /* there is an error, and no entry of it */
 } fabric;
 
 static int close_eq(struct fid *fid)
@@ -54,6 +56,12 @@ static ssize_t read_eq(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 static ssize_t read_error(struct fid_eq *eq, struct fi_eq_err_entry *entry, uint64_t flags)
 {
 	(void)eq, (void)flags;
+	if (fabric.no_entry)
+		return -FI_EAGAIN;
+	if (fabric.nameless) {
+		fabric.first++;
+		return sizeof(*entry);
+	}
 	if (fabric.first == fabric.last)
 		return -FI_EAGAIN;
 	entry->err = fabric.errs[fabric.first];
@@ -244,6 +252,29 @@ START_TEST(only_the_first_error_of_a_kind_is_reported)
 }
 END_TEST
 
+START_TEST(an_error_without_a_number)
+{
+	open_it();
+	have(FI_EIO, 1);
+	fabric.nameless = true;
+	ck_assert_int_eq(dofi_async_errors_poll(&ia, &events), 1);
+	ck_assert_int_eq(told, 1);
+	ck_assert_int_eq(events.told_err, FI_EOTHER);
+	dofi_async_errors_close(&ia, &events);
+}
+END_TEST
+
+START_TEST(an_error_that_cannot_be_read)
+{
+	open_it();
+	have(FI_EIO, 1);
+	fabric.no_entry = true;
+	ck_assert_int_eq(dofi_async_errors_poll(&ia, &events), 0);
+	ck_assert_int_eq(told, 0);
+	dofi_async_errors_close(&ia, &events);
+}
+END_TEST
+
 /* The control channel ends the connections of the peer. */
 START_TEST(a_peer_that_died_is_no_error_of_the_provider)
 {
@@ -352,6 +383,8 @@ int main(void)
 	tcase_add_test(tc, only_the_first_error_of_a_kind_is_reported);
 	tcase_add_test(tc, a_peer_that_died_is_no_error_of_the_provider);
 	tcase_add_test(tc, other_events_are_skipped);
+	tcase_add_test(tc, an_error_without_a_number);
+	tcase_add_test(tc, an_error_that_cannot_be_read);
 	tcase_add_test(tc, one_round_reads_a_limited_number_of_events);
 	tcase_add_test(tc, a_failed_event_write_is_reported_and_succeeds);
 	tcase_add_test(tc, other_results_of_the_event_write_remain);

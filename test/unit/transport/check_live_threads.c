@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -47,6 +48,13 @@ static void sleep_on(void)
 {
 	for (;;)
 		pause();
+}
+
+static void *sleep_in_thread(void *unused)
+{
+	(void)unused;
+	sleep_on();
+	return NULL;
 }
 
 static bool come_out(void)
@@ -136,6 +144,56 @@ START_TEST(the_caller_does_not_count)
 }
 END_TEST
 
+#define MANY 70 /* more than the list has room for at first */
+
+static void run_many(void)
+{
+	pthread_t thread;
+
+	for (int i = 1; i < MANY; i++)
+		if (pthread_create(&thread, NULL, sleep_in_thread, NULL))
+			_exit(1);
+	sleep_on();
+}
+
+START_TEST(all_threads_of_all_processes_are_noted)
+{
+	time_t limit = time(NULL) + LIMIT_S;
+	pid_t both[2];
+
+	start(sleep_on);
+	both[0] = child;
+	start(run_many);
+	both[1] = child;
+	do
+		ck_assert(dofi_live_threads_note(&threads, both, 2));
+	while (threads.n < 1 + MANY && time(NULL) < limit);
+	expect_threads(1 + MANY);
+	ck_assert(come_out());
+	ck_assert_int_eq(kill(both[0], SIGKILL), 0);
+	ck_assert_int_eq(waitpid(both[0], NULL, 0), both[0]);
+	end();
+}
+END_TEST
+
+/* Without a look at the threads, they may still be inside. */
+START_TEST(threads_that_cannot_be_listed)
+{
+	struct rlimit files, none;
+	bool ok;
+
+	start(sleep_on);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = files;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ok = dofi_live_threads_note(&threads, &child, 1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+	ck_assert(!ok);
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("live_threads");
@@ -148,5 +206,7 @@ int main(void)
 	tcase_add_test(tcase, a_stopped_thread_may_still_be_inside);
 	tcase_add_test(tcase, a_process_that_has_ended_is_out);
 	tcase_add_test(tcase, the_caller_does_not_count);
+	tcase_add_test(tcase, all_threads_of_all_processes_are_noted);
+	tcase_add_test(tcase, threads_that_cannot_be_listed);
 	return t_run(suite);
 }

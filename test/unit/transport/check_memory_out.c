@@ -4,6 +4,7 @@
 
 #include "cm/conn.h"
 #include "object/ia.h"
+#include "transport/memory_box.h"
 #include "transport/memory_out.h"
 #include "transport/memory_path.h"
 
@@ -123,6 +124,13 @@ static void ring_has(uint8_t kind)
 	dofi_ring_take(&peer, &cell);
 }
 
+/* The peer has taken nothing more. */
+static void fill_ring(void)
+{
+	atomic_store(&segment.rings[0].taken, (uint64_t)peer.cells << 32 | peer.bytes);
+	path.out.cells = peer.cells + DOFI_CELLS;
+}
+
 START_TEST(a_write_is_complete_at_once)
 {
 	struct dofi_wr *wr = prepare(DOFI_OP_WRITE, LENGTH);
@@ -228,7 +236,211 @@ START_TEST(memory_that_is_not_there)
 }
 END_TEST
 
+/* A request that takes several operations is complete when the last one is. */
+START_TEST(a_request_without_room_waits)
+{
+	path.pending_tail = PENDING;
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, LENGTH)), -FI_EAGAIN);
+	ck_assert_int_eq(dofi_memory_read(&ep, prepare(DOFI_OP_READ, LENGTH)), -FI_EAGAIN);
+	ck_assert_int_eq(copies, 0);
+	path.copies = false;
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, LENGTH)), -FI_EAGAIN);
+	ck_assert_int_eq(dofi_memory_read(&ep, prepare(DOFI_OP_READ, LENGTH)), -FI_EAGAIN);
+	path.pending_tail = 0;
+	path.waiting = DOFI_MEMORY_ANSWERS; /* the peer keeps so many */
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, LENGTH)), -FI_EAGAIN);
+	ck_assert_int_eq(dofi_memory_read(&ep, prepare(DOFI_OP_READ, LENGTH)), -FI_EAGAIN);
+	path.waiting = 0;
+	path.out.cells = DOFI_CELLS;
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, LENGTH)), -FI_EAGAIN);
+	ck_assert_int_eq(dofi_memory_read(&ep, prepare(DOFI_OP_READ, LENGTH)), -FI_EAGAIN);
+	ck_assert_uint_eq(path.pending_tail, 0);
+}
+END_TEST
+
+START_TEST(a_notice_follows_a_write_through_the_ring)
+{
+	struct dofi_cell cell;
+
+	path.copies = false;
+	ck_assert_int_eq(dofi_memory_write_data(&ep, prepare(DOFI_OP_WRITE_IMM, LENGTH), 9), 0);
+	ck_assert_int_eq(copies, 0);
+	ring_has(DOFI_CELL_WRITE);
+	ck_assert_int_eq(dofi_ring_look(&peer, &cell), 1);
+	ck_assert_int_eq(cell.kind, DOFI_CELL_CTRL);
+	ck_assert_uint_eq(cell.words[1], 9);
+	ck_assert(pending[0].waits);
+}
+END_TEST
+
+/* The last cell has room, and its notice has none: a round puts it. */
+START_TEST(a_notice_behind_a_full_ring)
+{
+	path.copies = false;
+	path.out.cells = DOFI_CELLS - 1;
+	peer.cells = DOFI_CELLS - 1;
+	ck_assert_int_eq(dofi_memory_write_data(&ep, prepare(DOFI_OP_WRITE_IMM, LENGTH), 9), 0);
+	ring_has(DOFI_CELL_WRITE);
+	ring_has(0);
+	ck_assert(path.job.cell.kind && path.restless);
+	ck_assert_uint_eq(path.pending_tail, 0);
+	/* Nothing may overtake it. */
+	ck_assert_int_eq(dofi_memory_send(&ep, prepare(DOFI_OP_SEND, 8)), -FI_EAGAIN);
+	ck_assert_int_eq(dofi_memory_send(&ep, prepare(DOFI_OP_SEND, LENGTH)), -FI_EAGAIN);
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, LENGTH)), -FI_EAGAIN);
+	ck_assert_int_eq(dofi_memory_credit(&ep, 1), -FI_EAGAIN);
+}
+END_TEST
+
+START_TEST(small_records)
+{
+	static const uint64_t record = 1;
+	struct dofi_cell cell;
+
+	ck_assert_int_eq(dofi_memory_ctrl_msg(&ep, &record, sizeof(record)), 0);
+	ck_assert_int_eq(dofi_ring_look(&peer, &cell), 1);
+	ck_assert_uint_eq(cell.size, sizeof(record));
+	ring_has(DOFI_CELL_CTRL_MSG);
+	ck_assert_int_eq(dofi_memory_ctrl(&ep, &record, sizeof(record), 16, 0, 3), 0);
+	ring_has(DOFI_CELL_CTRL);
+	ck_assert_int_eq(dofi_memory_credit(&ep, 3), 0);
+	ring_has(DOFI_CELL_CREDIT);
+	fill_ring();
+	ck_assert_int_eq(dofi_memory_ctrl_msg(&ep, &record, sizeof(record)), -FI_EAGAIN);
+	ck_assert_int_eq(dofi_memory_ctrl(&ep, &record, sizeof(record), 16, 0, 3), -FI_EAGAIN);
+	ck_assert_int_eq(dofi_memory_credit(&ep, 3), -FI_EAGAIN);
+}
+END_TEST
+
+START_TEST(a_look_at_the_peers_table)
+{
+	uint64_t entry;
+
+	ck_assert_int_eq(dofi_memory_peek(&ep, prepare(DOFI_OP_READ, LENGTH), &entry, sizeof(entry),
+					  NULL, 64, 0),
+			 0);
+	ring_has(DOFI_CELL_ENTRY);
+	ck_assert_ptr_eq(pending[0].place.iov_base, &entry);
+	ck_assert_uint_eq(path.waiting, 1);
+	path.waiting = DOFI_MEMORY_ANSWERS;
+	ck_assert_int_eq(dofi_memory_peek(&ep, prepare(DOFI_OP_READ, LENGTH), &entry, sizeof(entry),
+					  NULL, 64, 0),
+			 -FI_EAGAIN);
+}
+END_TEST
+
+/* A peer that says it has taken cells that it did not get. */
+START_TEST(an_impossible_index_ends_the_path)
+{
+	path.out.cells = DOFI_CELLS;
+	atomic_store(&segment.rings[0].taken, (uint64_t)(DOFI_CELLS + 1) << 32);
+	ck_assert_int_eq(dofi_memory_send(&ep, prepare(DOFI_OP_SEND, LENGTH)), -FI_EAGAIN);
+	ck_assert_int_eq(path.fault, -EPROTO);
+}
+END_TEST
+
+/* --- boxes --- */
+
+static enum dofi_box_state box_answer;
+static int nasked;
+static bool box_is_done;
+
+enum dofi_box_state __wrap_dofi_box_ask(struct dofi_memory_path *of, struct dofi_wr *wr);
+bool __wrap_dofi_box_is_done(struct dofi_memory_path *of, struct dofi_wr *wr);
+
+enum dofi_box_state __wrap_dofi_box_ask(struct dofi_memory_path *of, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(of, &path);
+	ck_assert_ptr_eq(wr, &request.wr);
+	nasked++;
+	return box_answer;
+}
+
+bool __wrap_dofi_box_is_done(struct dofi_memory_path *of, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(of, &path);
+	ck_assert_ptr_eq(wr, &request.wr);
+	return box_is_done;
+}
+
+START_TEST(a_peer_that_polls_serves_its_box)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_WRITE, LENGTH);
+
+	path.polled = true;
+	box_answer = DOFI_BOX_DONE;
+	ck_assert_int_eq(dofi_memory_write(&ep, wr), 0);
+	ck_assert_int_eq(nasked, 1);
+	ck_assert_int_eq(copies, 0);
+	ck_assert_int_eq(wr->state, DOFI_WR_DONE);
+	ck_assert(path.polled);
+}
+END_TEST
+
+START_TEST(a_box_that_nobody_serves)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_WRITE, LENGTH);
+
+	path.polled = true;
+	path.enough_polls = 4;
+	box_answer = DOFI_BOX_IDLE;
+	ck_assert_int_eq(dofi_memory_write(&ep, wr), 0);
+	ck_assert_int_eq(copies, 1);
+	ck_assert_int_eq(wr->state, DOFI_WR_DONE);
+	ck_assert(!path.polled);
+	ck_assert_uint_eq(path.enough_polls, 8); /* from now on it has to poll more */
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, LENGTH)), 0);
+	ck_assert_int_eq(nasked, 1);
+}
+END_TEST
+
+/* The peer has begun and stops. The request is complete when it goes on. */
+START_TEST(a_box_that_takes_long)
+{
+	path.polled = true;
+	box_answer = DOFI_BOX_TAKEN;
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, LENGTH)), 0);
+	ck_assert_ptr_eq(path.boxed, &pending[0]);
+	ck_assert_int_eq(dofi_memory_write(&ep, &request.wr), -FI_EAGAIN);
+	ck_assert_int_eq(copies, 0);
+	dofi_unlock(&ep.lock);
+	ck_assert_ptr_null(dofi_memory_asked(&path)); /* no cell answers it */
+	ck_assert_int_eq(dofi_memory_go_on(&path), 0);
+	ck_assert_uint_eq(ia.engine.restless, 1);
+	box_is_done = true;
+	ck_assert_int_eq(dofi_memory_go_on(&path), 1);
+	ck_assert_ptr_eq(done[0], &request.wr);
+	ck_assert_ptr_null(path.boxed);
+	ck_assert_uint_eq(ia.engine.restless, 0);
+}
+END_TEST
+
 /* --- messages --- */
+
+START_TEST(an_empty_message_is_complete_at_once)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_SEND, 0);
+
+	ep.credit_mode = 1;
+	ck_assert_int_eq(dofi_memory_send_empty(&ep, wr), 0);
+	ring_has(DOFI_CELL_SEND);
+	fill_ring();
+	ck_assert_int_eq(dofi_memory_send_empty(&ep, wr), -FI_EAGAIN);
+}
+END_TEST
+
+/* The bytes of the write are in another operation. */
+START_TEST(the_message_of_immediate_data_is_empty)
+{
+	struct dofi_cell cell;
+
+	ck_assert_int_eq(dofi_memory_send(&ep, prepare(DOFI_OP_WRITE_IMM, LENGTH)), 0);
+	ck_assert_int_eq(dofi_ring_look(&peer, &cell), 1);
+	ck_assert_int_eq(cell.kind, DOFI_CELL_SEND);
+	ck_assert_uint_eq(cell.size, 0);
+	ck_assert_uint_eq(cell.words[0], 0);
+}
+END_TEST
 
 START_TEST(a_short_message_is_complete_at_once)
 {
@@ -379,6 +591,17 @@ int main(void)
 	tcase_add_test(tcase, a_peer_that_is_over);
 	tcase_add_test(tcase, a_peer_that_is_dead);
 	tcase_add_test(tcase, memory_that_is_not_there);
+	tcase_add_test(tcase, a_request_without_room_waits);
+	tcase_add_test(tcase, a_notice_follows_a_write_through_the_ring);
+	tcase_add_test(tcase, a_notice_behind_a_full_ring);
+	tcase_add_test(tcase, small_records);
+	tcase_add_test(tcase, a_look_at_the_peers_table);
+	tcase_add_test(tcase, an_impossible_index_ends_the_path);
+	tcase_add_test(tcase, a_peer_that_polls_serves_its_box);
+	tcase_add_test(tcase, a_box_that_nobody_serves);
+	tcase_add_test(tcase, a_box_that_takes_long);
+	tcase_add_test(tcase, an_empty_message_is_complete_at_once);
+	tcase_add_test(tcase, the_message_of_immediate_data_is_empty);
 	tcase_add_test(tcase, a_short_message_is_complete_at_once);
 	tcase_add_test(tcase, a_message_from_a_bounce_buffer);
 	tcase_add_test(tcase, long_messages_are_fetched);

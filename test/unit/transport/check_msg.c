@@ -15,6 +15,7 @@
 #include "../../../prov/ofi/cm/conn_state.h"
 #include "../../../prov/ofi/dto/reap.h"
 #include "../../../prov/ofi/dto/ring.h"
+#include "../../../prov/ofi/dto/credit.h"
 
 #include <endian.h>
 #include <rdma/fi_cm.h>
@@ -58,8 +59,10 @@ static struct fi_ops_cm cm_ops;
 static struct fi_ops_eq eq_ops;
 static struct fi_ops_cq cq_ops;
 static int made, closed, shut, enabled, connected, rejected, accepted, paths;
-static int make_err, enable_err, connect_errs, accept_err;
+static int make_err, enable_err, connect_errs, accept_err, binds;
+static int refused_bind;        /* number of the bind that fails */
 static struct fi_info *request; /* in the event queue */
+static size_t request_data = sizeof(token);
 static ssize_t queue_says = -FI_EAGAIN;
 
 void __wrap_dofi_conn_path_made(struct dofi_conn *of);
@@ -106,7 +109,7 @@ static int fid_bind(struct fid *fid, struct fid *to, uint64_t flags)
 	(void)flags;
 	ck_assert_ptr_eq(fid, &endpoint.fid);
 	ck_assert(to == &eq.fid || to == &cq.fid);
-	return 0;
+	return ++binds == refused_bind ? -FI_EINVAL : 0;
 }
 
 static int fid_control(struct fid *fid, int command, void *arg)
@@ -196,7 +199,7 @@ static ssize_t read_request(struct fid_eq *of, uint32_t *event, void *buf, size_
 	*event = FI_CONNREQ;
 	memcpy(buf, &entry, sizeof(entry));
 	memcpy((char *)buf + sizeof(entry), token, sizeof(token));
-	return (ssize_t)(sizeof(entry) + sizeof(token));
+	return (ssize_t)(sizeof(entry) + request_data);
 }
 
 static void setup(void)
@@ -317,6 +320,36 @@ START_TEST(a_failed_open_is_repeated_when_the_endpoint_is_needed)
 }
 END_TEST
 
+/* To the event queue, or to the completion queue. */
+START_TEST(an_endpoint_that_can_not_be_bound_is_closed)
+{
+	refused_bind = 1 + _i;
+	ck_assert_int_eq(trans->connect(&conn), -FI_EINVAL);
+	ck_assert_int_eq(enabled, 0);
+	ck_assert_int_eq(made, 1);
+	closed_ia_leaves_nothing();
+}
+END_TEST
+
+/* An EP without receives, and a device whose queues are shorter than the EP's. */
+START_TEST(queues_are_no_longer_than_the_device_s)
+{
+	ep.recv.limit = 0;
+	ep.parts = (struct dofi_ring){.base = (char *)&ep, .limit = 64};
+	trans->prepare(&conn);
+	ck_assert_uint_ge(ia.cqs.list[0].used, REQUESTS + 64 + 1);
+	ck_assert_uint_lt(ia.cqs.list[0].used, REQUESTS + 64 + 4);
+	trans->disconnect(&conn);
+	tx_attr.size = 4;
+	rx_attr.size = 1;
+	trans->prepare(&conn);
+	ck_assert_uint_eq(ia.cqs.list[0].used, 5);
+	trans->disconnect(&conn);
+	closed_ia_leaves_nothing();
+	ep.parts.base = NULL;
+}
+END_TEST
+
 START_TEST(a_refused_connect_leaves_nothing)
 {
 	connect_errs = 1;
@@ -362,6 +395,17 @@ START_TEST(another_port_is_tried_if_one_is_in_use)
 	closed_ia_leaves_nothing();
 	connect_errs = 1000;
 	ck_assert_int_eq(trans->connect(&conn), -FI_EADDRINUSE);
+	closed_ia_leaves_nothing();
+	/* an address of a form that is not known is left to the fabric */
+	connect_errs = 0;
+	info.src_addrlen = sizeof(struct sockaddr_storage) + 1;
+	ck_assert_int_eq(trans->connect(&conn), 0);
+	ck_assert_int_lt(conn.reserved_port, 0);
+	trans->disconnect(&conn);
+	info.src_addr = NULL;
+	ck_assert_int_eq(trans->connect(&conn), 0);
+	ck_assert_int_lt(conn.reserved_port, 0);
+	trans->disconnect(&conn);
 	closed_ia_leaves_nothing();
 }
 END_TEST
@@ -411,6 +455,119 @@ START_TEST(a_request_that_has_gone_is_ignored)
 	ck_assert(dofi_conn_is_ending(&conn));
 	trans->disconnect(&conn);
 	closed_ia_leaves_nothing();
+}
+END_TEST
+
+/* A stranger's request has no token. */
+START_TEST(a_request_without_a_token_is_refused)
+{
+	request_data = _i ? sizeof(token) - 1 : 0;
+	request_comes();
+	ck_assert_int_eq(rejected, 1);
+	ck_assert_int_eq(made, 0);
+	ck_assert_uint_eq(ia.counters[DOFI_CNT_IA_DATA_STRAY], 1);
+	closed_ia_leaves_nothing();
+}
+END_TEST
+
+/* --- the passive endpoint --- */
+
+static struct fi_ops pep_ops;
+static struct fi_ops_fabric fabric_ops;
+static struct fid_fabric fabric;
+static int peps, steps, refused_step, step_err, in_use;
+
+static int step(void)
+{
+	return ++steps == refused_step ? step_err : 0;
+}
+
+static int close_pep(struct fid *fid)
+{
+	ck_assert_ptr_eq(fid, &pep.fid);
+	peps--;
+	return 0;
+}
+
+static int bind_pep(struct fid *fid, struct fid *to, uint64_t flags)
+{
+	(void)fid, (void)flags;
+	ck_assert_ptr_eq(to, &eq.fid);
+	return step();
+}
+
+static int listen_pep(struct fid_pep *of)
+{
+	(void)of;
+	if (in_use) {
+		in_use--;
+		return -FI_EADDRINUSE;
+	}
+	return step();
+}
+
+static int name_pep(struct fid *fid, void *addr, size_t *size)
+{
+	(void)fid, (void)addr;
+	*size = 16;
+	return step();
+}
+
+static int make_pep(struct fid_fabric *of, struct fi_info *like, struct fid_pep **pep_p,
+		    void *context)
+{
+	(void)of, (void)like, (void)context;
+	*pep_p = &pep;
+	peps += refused_step != 1;
+	return step();
+}
+
+static int open_transport(void)
+{
+	uint8_t name[64];
+	size_t size = sizeof(name);
+
+	pep_ops = (struct fi_ops){.size = sizeof(pep_ops), .close = close_pep, .bind = bind_pep};
+	cm_ops.listen = listen_pep;
+	cm_ops.getname = name_pep;
+	fabric_ops.passive_ep = make_pep;
+	fabric.ops = &fabric_ops;
+	pep.fid.ops = &pep_ops;
+	ia.fabric = &fabric;
+	ia.pep = NULL;
+	steps = 0;
+	return trans->open(&ia, name, &size);
+}
+
+START_TEST(nothing_stays_of_an_open_that_fails)
+{
+	refused_step = 1 + _i;
+	step_err = -FI_ENOMEM;
+	ck_assert_int_eq(open_transport(), -FI_ENOMEM);
+	ck_assert_int_eq(peps, 0);
+	if (_i)
+		ck_assert_ptr_null(ia.pep);
+	refused_step = 0;
+	ck_assert_int_eq(open_transport(), 0);
+	ck_assert_int_eq(peps, 1);
+	trans->close(&ia);
+	ck_assert_int_eq(peps, 0);
+	trans->close(&ia);
+	ck_assert_int_eq(peps, 0);
+}
+END_TEST
+
+/* librdmacm may choose a port that TCP has. */
+START_TEST(a_port_in_use_is_tried_again)
+{
+	in_use = 3;
+	ck_assert_int_eq(open_transport(), 0);
+	ck_assert_int_eq(peps, 1);
+	trans->close(&ia);
+	in_use = 1000;
+	ck_assert_int_eq(open_transport(), -FI_EADDRINUSE);
+	ck_assert_int_gt(in_use, 900);
+	ck_assert_int_eq(peps, 0);
 }
 END_TEST
 
@@ -576,19 +733,21 @@ START_TEST(an_event_is_for_the_connection_of_its_endpoint)
 	static const struct {
 		uint32_t event;
 		int err;
-		bool none, others;
+		bool none;
+		enum { ITS_OWN, NEWER, ABSENT } endpoint;
 		int ups, downs, down_err;
-	} cases[] = {{FI_CONNECTED, 0, false, false, 1, 0, 0},
-		     {FI_SHUTDOWN, 0, false, false, 0, 1, 0},
-		     {0, FI_ECONNREFUSED, false, false, 0, 1, FI_ECONNREFUSED},
-		     {0, 0, false, false, 0, 1, FI_EOTHER},
-		     {FI_MR_COMPLETE, 0, false, false, 0, 0, 0},
+	} cases[] = {{FI_CONNECTED, 0, false, ITS_OWN, 1, 0, 0},
+		     {FI_SHUTDOWN, 0, false, ITS_OWN, 0, 1, 0},
+		     {0, FI_ECONNREFUSED, false, ITS_OWN, 0, 1, FI_ECONNREFUSED},
+		     {0, 0, false, ITS_OWN, 0, 1, FI_EOTHER},
+		     {FI_MR_COMPLETE, 0, false, ITS_OWN, 0, 0, 0},
 		     /* late events of an endpoint that was closed */
-		     {FI_CONNECTED, 0, true, false, 0, 0, 0},
-		     {FI_SHUTDOWN, 0, false, true, 0, 0, 0},
-		     {0, FI_ECONNREFUSED, true, false, 0, 0, 0},
-		     {0, FI_ECONNREFUSED, false, true, 0, 0, 0}};
-	struct fid_ep other = endpoint;
+		     {FI_CONNECTED, 0, true, ITS_OWN, 0, 0, 0},
+		     {FI_SHUTDOWN, 0, false, NEWER, 0, 0, 0},
+		     {FI_CONNECTED, 0, false, ABSENT, 0, 0, 0},
+		     {0, FI_ECONNREFUSED, true, ITS_OWN, 0, 0, 0},
+		     {0, FI_ECONNREFUSED, false, NEWER, 0, 0, 0}};
+	struct fid_ep newer = endpoint, *const endpoints[] = {&endpoint, &newer, NULL};
 
 	eq_ops.read = read_event;
 	eq_ops.readerr = read_error_entry;
@@ -597,11 +756,246 @@ START_TEST(an_event_is_for_the_connection_of_its_endpoint)
 	happens.event = cases[_i].event;
 	happens.err = cases[_i].err;
 	happens.none = cases[_i].none;
-	conn.fep = cases[_i].others ? &other : &endpoint;
+	conn.fep = endpoints[cases[_i].endpoint];
 	trans->poll_events(&ia);
 	ck_assert_int_eq(happens.ups, cases[_i].ups);
 	ck_assert_int_eq(happens.downs, cases[_i].downs);
 	ck_assert_int_eq(happens.down_err, cases[_i].down_err);
+}
+END_TEST
+
+/* --- messages without bytes, and those that the fabric does not take --- */
+
+static struct {
+	int sends, injects, receives, writes;
+	uint64_t data;
+	size_t length;
+	void *desc;
+	ssize_t answer;
+} seen;
+
+static ssize_t send_data(struct fid_ep *fep, const void *buf, size_t length, void *desc,
+			 uint64_t data, fi_addr_t dest, void *context)
+{
+	(void)fep, (void)buf, (void)desc, (void)dest, (void)context;
+	ck_assert_uint_eq(length, 0);
+	seen.sends++;
+	seen.data = data;
+	return seen.answer;
+}
+
+static ssize_t inject_data(struct fid_ep *fep, const void *buf, size_t length, uint64_t data,
+			   fi_addr_t dest)
+{
+	(void)fep, (void)buf, (void)dest;
+	seen.injects++;
+	seen.data = data;
+	seen.length = length;
+	return seen.answer;
+}
+
+static ssize_t inject_it(struct fid_ep *fep, const void *buf, size_t length, fi_addr_t dest)
+{
+	return inject_data(fep, buf, length, 0, dest);
+}
+
+static ssize_t receive_it(struct fid_ep *fep, void *buf, size_t length, void *desc, fi_addr_t from,
+			  void *context)
+{
+	(void)fep, (void)from, (void)context;
+	ck_assert_int_eq(buf != NULL, length != 0);
+	seen.receives++;
+	seen.length = length;
+	seen.desc = desc;
+	return 0;
+}
+
+ssize_t __wrap_dofi_rma_write_data(struct dofi_ep *of, struct dofi_wr *wr, uint64_t data);
+ssize_t __wrap_dofi_rma_write_data(struct dofi_ep *of, struct dofi_wr *wr, uint64_t data)
+{
+	(void)of, (void)wr;
+	seen.writes++;
+	seen.data = data;
+	return seen.answer;
+}
+
+static void open_ep(void)
+{
+	static struct fi_ops_msg ops = {.size = sizeof(ops),
+					.senddata = send_data,
+					.inject = inject_it,
+					.injectdata = inject_data,
+					.recv = receive_it};
+
+	endpoint.msg = &ops;
+	ep.fep = &endpoint;
+	ep.peer.number = 5;
+	ia.has_data = true;
+	ia.inject_max = 64;
+	ia.limits.fabric_iov = 4;
+	domain_attr.cq_data_size = 8;
+	ck_assert_int_eq(dofi_ring_init(&ia, &ep.req, 4, 4), 0);
+	ck_assert_int_eq(dofi_ring_init(&ia, &ep.recv, 4, 4), 0);
+	dofi_lock(&ep.lock);
+}
+
+static void close_ep(void)
+{
+	dofi_unlock(&ep.lock);
+	dofi_ring_fini(&ep.req);
+	dofi_ring_fini(&ep.recv);
+}
+
+START_TEST(a_message_without_bytes)
+{
+	struct dofi_wr *wr;
+
+	open_ep();
+	wr = dofi_ring_at(&ep.req, 0);
+	wr->op = DOFI_OP_SEND;
+	wr->state = DOFI_WR_ISSUED;
+	wr->ep = &ep;
+	/* a peer with an SRQ wants its number, which is in the completion data */
+	ep.peer.wants_data = true;
+	ep.req.issue = 1; /* another request is under way, so it is not injected */
+	ck_assert_int_eq(trans->send(&ep, wr), 0);
+	ck_assert_int_eq(seen.sends, 1);
+	ck_assert_uint_eq(seen.data >> 32, 5);
+	ck_assert_int_eq(trans->send_empty(&ep, wr), 0);
+	ck_assert_int_eq(seen.injects, 1);
+	ck_assert_uint_eq(seen.data >> 32, 5);
+	ep.peer.wants_data = false;
+	ck_assert_int_eq(trans->send_empty(&ep, wr), 0);
+	ck_assert_uint_eq(seen.data, 0);
+	close_ep();
+}
+END_TEST
+
+/* A credit update that the fabric did not take is still due. */
+START_TEST(an_update_that_is_not_taken_is_not_announced)
+{
+	struct dofi_wr *wr;
+
+	open_ep();
+	wr = dofi_ring_at(&ep.req, 0);
+	wr->ep = &ep;
+	ep.peer.wants_data = true;
+	ep.recv.issue = ep.recv.tail = 3;
+	ep.announced = 1;
+	seen.answer = -FI_EAGAIN;
+	ck_assert_int_eq(trans->send_empty(&ep, wr), -FI_EAGAIN);
+	ck_assert_uint_eq(ep.announced, 1);
+	seen.answer = 0;
+	ck_assert_int_eq(trans->send_empty(&ep, wr), 0);
+	ck_assert_uint_eq(ep.announced, 3);
+	close_ep();
+}
+END_TEST
+
+/* Where descriptors are needed, the library has none for a byte of its own. */
+START_TEST(a_receive_without_segments)
+{
+	struct dofi_wr *wr;
+
+	open_ep();
+	wr = dofi_ring_at(&ep.recv, 0);
+	wr->op = DOFI_OP_RECV;
+	domain_attr.mr_mode = _i ? FI_MR_LOCAL : 0;
+	ck_assert_int_eq(trans->recv(&ep, wr), 0);
+	ck_assert_int_eq(seen.receives, 1);
+	ck_assert_uint_eq(seen.length, _i ? 0 : 1);
+	ck_assert_ptr_null(seen.desc);
+	domain_attr.mr_mode = 0;
+	close_ep();
+}
+END_TEST
+
+/* For an SRQ the completion data have to name the connection, so the value is lost. */
+START_TEST(immediate_data_for_an_srq_name_the_connection)
+{
+	struct dofi_wr *wr;
+
+	open_ep();
+	wr = dofi_ring_at(&ep.req, 0);
+	ck_assert_int_eq(trans->write_immediate(&ep, wr, 99), 0);
+	ck_assert_uint_eq(seen.data, 99);
+	ep.peer.wants_data = true;
+	ck_assert_int_eq(trans->write_immediate(&ep, wr, 99), 0);
+	ck_assert_uint_eq(seen.data, (uint64_t)5 << 32);
+	domain_attr.cq_data_size = 4;
+	ck_assert_int_eq(trans->write_immediate(&ep, wr, 99), 0);
+	ck_assert_uint_eq(seen.data, 10);
+	close_ep();
+}
+END_TEST
+
+/* --- completions --- */
+
+static struct {
+	struct dofi_wr *wr;
+	uint64_t length, record;
+	uint32_t number, update;
+	int done, records;
+} reaped;
+
+void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
+			   uint32_t update);
+void __wrap_dofi_ctrl_arrived(struct dofi_ia *of, uint64_t data);
+
+void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
+			   uint32_t update)
+{
+	ck_assert_int_eq(err, 0);
+	reaped.wr = wr;
+	reaped.length = length;
+	reaped.number = number;
+	reaped.update = update;
+	reaped.done++;
+}
+
+void __wrap_dofi_ctrl_arrived(struct dofi_ia *of, uint64_t data)
+{
+	(void)of;
+	reaped.record = data;
+	reaped.records++;
+}
+
+START_TEST(completion_data_of_the_peer)
+{
+	struct dofi_wr receive = {.op = DOFI_OP_RECV, .ep = &ep};
+	struct fi_cq_data_entry entry = {.op_context = &receive, .len = 5};
+
+	/* of a message: the number of the connection, and the update */
+	domain_attr.cq_data_size = 8;
+	entry.flags = FI_RECV | FI_REMOTE_CQ_DATA;
+	entry.data = (uint64_t)7 << 32 | 3;
+	trans->completed(&ia, &entry, 1);
+	ck_assert_uint_eq(reaped.number, 7);
+	ck_assert_uint_eq(reaped.update, 3);
+	/* where they are short, the number and the flag of a solicited event */
+	domain_attr.cq_data_size = 4;
+	entry.data = 7 << 1 | 1;
+	trans->completed(&ia, &entry, 1);
+	ck_assert_uint_eq(reaped.number, 7);
+	ck_assert_uint_eq(reaped.update, DOFI_UPDATE_SOLICITED);
+	/* of a write that takes a receive: immediate data */
+	entry.flags = FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+	entry.data = 99;
+	trans->completed(&ia, &entry, 1);
+	ck_assert_int_eq(reaped.done, 3);
+	ck_assert_uint_eq(reaped.length, 5);
+	ck_assert_int_eq(ep.ctrl.kind, DOFI_CTRL_IMMEDIATE);
+	ck_assert_uint_eq(ep.ctrl.value, 99);
+	ck_assert_uint_eq(ep.ctrl.length, 5);
+	/* of a write that takes none: a control record */
+	entry.op_context = NULL;
+	trans->completed(&ia, &entry, 1);
+	ck_assert_int_eq(reaped.records, 1);
+	ck_assert_uint_eq(reaped.record, 99);
+	/* a completion of the fabric's own */
+	entry.flags = FI_SEND;
+	trans->completed(&ia, &entry, 1);
+	ck_assert_int_eq(reaped.done + reaped.records, 4);
 }
 END_TEST
 
@@ -733,6 +1127,11 @@ int main(void)
 	tcase_add_test(tc, an_unused_endpoint_is_closed);
 	tcase_add_test(tc, a_failed_open_does_not_change_the_ia);
 	tcase_add_loop_test(tc, a_failed_open_is_repeated_when_the_endpoint_is_needed, 0, 2);
+	tcase_add_loop_test(tc, an_endpoint_that_can_not_be_bound_is_closed, 0, 2);
+	tcase_add_test(tc, queues_are_no_longer_than_the_device_s);
+	tcase_add_loop_test(tc, a_request_without_a_token_is_refused, 0, 2);
+	tcase_add_loop_test(tc, nothing_stays_of_an_open_that_fails, 0, 4);
+	tcase_add_test(tc, a_port_in_use_is_tried_again);
 	tcase_add_test(tc, a_refused_connect_leaves_nothing);
 	tcase_add_test(tc, without_device_queues_no_endpoint_is_opened_early);
 	tcase_add_test(tc, another_port_is_tried_if_one_is_in_use);
@@ -742,7 +1141,12 @@ int main(void)
 	tcase_add_loop_test(tc, an_error_of_no_operation, 0,
 			    sizeof(providers) / sizeof(providers[0]));
 	tcase_add_test(tc, the_barrier_flag_is_a_fence_behind_reads);
-	tcase_add_loop_test(tc, an_event_is_for_the_connection_of_its_endpoint, 0, 9);
+	tcase_add_loop_test(tc, an_event_is_for_the_connection_of_its_endpoint, 0, 10);
+	tcase_add_test(tc, a_message_without_bytes);
+	tcase_add_test(tc, an_update_that_is_not_taken_is_not_announced);
+	tcase_add_loop_test(tc, a_receive_without_segments, 0, 2);
+	tcase_add_test(tc, immediate_data_for_an_srq_name_the_connection);
+	tcase_add_test(tc, completion_data_of_the_peer);
 	tcase_add_test(tc, a_permanent_failure_of_the_queue_is_logged_once);
 	tcase_add_test(tc, an_endpoint_is_shut_down_and_closed);
 	tcase_add_test(tc, an_endpoint_is_only_closed_if_shutdown_is_harmful);

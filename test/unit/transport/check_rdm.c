@@ -19,6 +19,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct dofi_ia ia;
 static struct fi_domain_attr domain_attr;
@@ -219,6 +220,34 @@ START_TEST(a_failed_control_receive_waits_for_room)
 }
 END_TEST
 
+/* The last of several receives that wait: only then the driver may sleep. */
+START_TEST(several_control_receives_wait_for_room)
+{
+	fabric.answer = -FI_EAGAIN;
+	fail_one(take());
+	fail_one(take());
+	ck_assert_uint_eq(ia.engine.restless, 1);
+	fabric.answer = 0;
+	ia.trans->poll_events(&ia);
+	ck_assert_int_eq(fabric.nposted, credits);
+	ck_assert_uint_eq(ia.engine.restless, 0);
+}
+END_TEST
+
+START_TEST(a_control_receive_that_is_refused_is_reported)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	fabric.answer = -FI_EIO;
+	fail_one(take());
+	ck_assert_int_eq(fabric.nposted, credits - 1);
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "peers may stop sending"));
+	fabric.answer = 0;
+	ia.trans->poll_events(&ia);
+	ck_assert_int_eq(fabric.nposted, credits);
+}
+END_TEST
+
 /* The error belongs to no operation of ours. */
 START_TEST(an_error_of_no_operation)
 {
@@ -281,6 +310,22 @@ END_TEST
 
 /* --- */
 
+/* The fabric has room for receives later. */
+START_TEST(an_open_without_room_for_receives)
+{
+	fabric.answer = -FI_EAGAIN;
+	ck_assert_int_eq(open_it(), 0);
+	ck_assert_int_eq(fabric.nposted, 0);
+	ck_assert_uint_eq(ia.engine.restless, 1);
+	fabric.answer = 0;
+	dofi_lock(&ia.engine.lock);
+	ia.trans->poll_events(&ia);
+	dofi_unlock(&ia.engine.lock);
+	ck_assert_int_gt(fabric.nposted, 0);
+	ck_assert_uint_eq(ia.engine.restless, 0);
+}
+END_TEST
+
 /* What it closes on the way out asks whether there is a transport. */
 START_TEST(nothing_stays_of_an_open_that_fails)
 {
@@ -304,6 +349,8 @@ int main(void)
 	tcase_add_test(tc, a_failed_control_receive_is_posted_again);
 	tcase_add_test(tc, all_control_receives_fail_at_once);
 	tcase_add_test(tc, a_failed_control_receive_waits_for_room);
+	tcase_add_test(tc, several_control_receives_wait_for_room);
+	tcase_add_test(tc, a_control_receive_that_is_refused_is_reported);
 	tcase_add_test(tc, an_error_of_no_operation);
 	tcase_add_test(tc, receives_given_back_at_close_are_not_posted_again);
 	suite_add_tcase(suite, tc);
@@ -313,6 +360,7 @@ int main(void)
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("open");
 	tcase_add_checked_fixture(tc, set_up_ia, NULL);
+	tcase_add_test(tc, an_open_without_room_for_receives);
 	tcase_add_loop_test(tc, nothing_stays_of_an_open_that_fails, 0, 3);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

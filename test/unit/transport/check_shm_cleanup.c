@@ -7,14 +7,17 @@
 #include "../../../prov/ofi/transport/shm_region.h"
 #include "../../../prov/ofi/fabric/same_process.h"
 #include "../../../prov/ofi/base/clock.h"
+#include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/progress/timer.h"
 #include "../../../prov/ofi/progress/engine.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static struct dofi_ia ia;
 static char path[64];
@@ -190,6 +193,35 @@ START_TEST(probe_finds_a_directory)
 }
 END_TEST
 
+START_TEST(probe_without_a_descriptor)
+{
+	struct rlimit files, none;
+	int ret;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = files;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ret = dofi_shm_cleanup_probe();
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+	ck_assert_int_eq(ret, -EMFILE);
+}
+END_TEST
+
+/* It stays if this process is killed, so the user is told. */
+START_TEST(a_region_that_cannot_be_locked)
+{
+	int fd = t_capture(STDERR_FILENO);
+	char address[96];
+
+	snprintf(address, sizeof(address), "%s%s", DOFI_SHM_PREFIX, name_of(NOBODYS, geteuid()));
+	dofi_log_set_level("info");
+	dofi_shm_cleanup_init(&ia, (const uint8_t *)address);
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "can't be locked and will stay"));
+	dofi_shm_cleanup_fini(&ia);
+}
+END_TEST
+
 START_TEST(other_fabrics_remove_nothing)
 {
 	pid_t pid = leave_dead(name_of(NOBODYS, geteuid()));
@@ -314,6 +346,8 @@ int main(void)
 	tcase_add_test(tc, regions_without_a_mark_remain);
 	tcase_add_test(tc, files_with_other_names_remain);
 	tcase_add_test(tc, probe_finds_a_directory);
+	tcase_add_test(tc, probe_without_a_descriptor);
+	tcase_add_test(tc, a_region_that_cannot_be_locked);
 	tcase_add_test(tc, other_fabrics_remove_nothing);
 	tcase_add_test(tc, an_IA_locks_its_own_region);
 	tcase_add_test(tc, the_region_of_a_dead_peer_is_removed);

@@ -187,6 +187,9 @@ START_TEST(files_that_are_no_regions)
 	write_at(fd, at->cmd, CMD_QUEUE, 8);
 	write_at(fd, at->total, 2 * SIZE, 8);
 	ck_assert_int_eq(dofi_shm_map_open(&region, name), -EPROTO);
+	write_at(fd, at->total, SIZE, 8);
+	write_at(fd, at->pid, 0, 4); /* nobody has it any more */
+	ck_assert_int_eq(dofi_shm_map_open(&region, name), -EPROTO);
 	close(fd);
 	ck_assert_int_eq(unlink(path), 0);
 }
@@ -242,6 +245,78 @@ START_TEST(an_incomplete_command_is_removed)
 	dofi_shm_repair_own(&region);
 	ck_assert_uint_eq(get(CMD_QUEUE + 24, 8), 3);
 	ck_assert_uint_eq(get(48, 8), ENTRIES - 3);
+	end();
+}
+END_TEST
+
+/* Operations of two entries, each at the end of the ring without its second one. */
+START_TEST(operations_of_two_entries)
+{
+	static const struct {
+		uint32_t op;
+		bool two;
+	} ops[] = {{1, false}, {2, true}, {3, false}, {4, true}, {5, false},
+		   {6, true},  {7, true}, {8, true},  {9, false}};
+
+	make(0);
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		put_command(0, ops[i].op);
+		put(CMD_QUEUE + 24, 1, 8);
+		dofi_shm_repair_own(&region);
+		ck_assert_uint_eq(get(CMD_QUEUE + 24, 8), ops[i].two ? 0 : 1);
+	}
+	end();
+}
+END_TEST
+
+/* The position of readers and of writers tells whether somebody works in the region. */
+START_TEST(progress_is_that_of_both_ends)
+{
+	unsigned int put_at, taken_at;
+	uint64_t before;
+
+	make(_i);
+	put_at = at->number == 4 ? CMD_QUEUE + 24 : CMD_QUEUE;
+	taken_at = at->number == 4 ? CMD_QUEUE + 16 : CMD_QUEUE + TAKEN_AT;
+	before = dofi_shm_progress(&region);
+	put(put_at, get(put_at, 8) + 1, 8);
+	ck_assert_uint_eq(dofi_shm_progress(&region), before + 1);
+	put(taken_at, get(taken_at, 8) + 1, 8);
+	ck_assert_uint_eq(dofi_shm_progress(&region), before + 2);
+	end();
+}
+END_TEST
+
+/* Layout 4 has no entries that are claimed, layout 10 no answers that a dead process owes. */
+START_TEST(what_a_layout_does_not_have)
+{
+	struct dofi_shm_claim claims[4];
+	struct dofi_shm_command commands[4];
+
+	make(0);
+	ck_assert_uint_eq(dofi_shm_claims(&region, claims, 4), 0);
+	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, 4), 0);
+	end();
+	make(2);
+	put(SAR + 24, 0, 2);
+	ck_assert(dofi_shm_is_idle(&region));
+	ck_assert(dofi_shm_refill(&region));
+	ck_assert_uint_eq(get(SAR + 24, 2), 0);
+	ck_assert(dofi_shm_settle(&region, &region));
+	end();
+}
+END_TEST
+
+/* What a dead process has overwritten is not used as a size, and a count that is right stays. */
+START_TEST(a_refill_believes_no_impossible_size)
+{
+	make(0);
+	put(SAR + 16, 40000, 8);
+	put(SAR + 24, 0, 2);
+	put(48, ENTRIES, 8);
+	ck_assert(dofi_shm_refill(&region));
+	ck_assert_uint_eq(get(SAR + 24, 2), 0);
+	ck_assert_uint_eq(get(48, 8), ENTRIES);
 	end();
 }
 END_TEST
@@ -362,6 +437,11 @@ START_TEST(commands_for_a_dead_process_end)
 	ck_assert_uint_eq(requests[2][44], 100);
 	put(RESP_RING + 16, 1, 8);
 	put_request(2, requests[2], 0, 2);
+	put_request(1, requests[1], 1, 2);
+	put(RESP_RING + 32 + 16 + 8, 0, 8); /* answered already */
+	dofi_shm_settle(&region, &region);
+	ck_assert_uint_eq(status_of(1), 0);
+	put_request(1, requests[1], 0, 2);
 	ck_assert(dofi_shm_settle(&region, &region));
 	ck_assert_uint_eq(status_of(2), EBUSY);
 	end();
@@ -419,6 +499,40 @@ START_TEST(commands_of_a_dead_process_are_freed)
 }
 END_TEST
 
+/* The queue of commands that come back is full, or has an entry that is no command. */
+START_TEST(commands_that_can_not_be_given_back)
+{
+	struct dofi_shm_command commands[ENTRIES];
+	uint64_t place;
+
+	make(2);
+	fill_pool(CMD_STACK);
+	put(CMD_STACK, 4096, 8);
+	put(CMD_STACK + 8, 368, 8);
+	put(CMD_STACK + 26, 1, 2);
+	place = (uintptr_t)region.base;
+	memcpy(region.base + PEERS + 3 * 64 + 16, &place, sizeof(place));
+	put_stack_command(0, 3, 8);
+	put(RET_QUEUE, 2, 8);
+	put(RET_QUEUE + ENTRIES_AT, 1, 8);
+	put(RET_QUEUE + ENTRIES_AT + 16, 1, 8);
+	put(RET_QUEUE + ENTRIES_AT + 64, 2, 8);
+	put(RET_QUEUE + ENTRIES_AT + 64 + 16, UINT64_MAX, 8);
+	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 1);
+	put(RET_QUEUE, ENTRIES, 8);
+	for (unsigned int i = 0; i < ENTRIES; i++)
+		put(RET_QUEUE + ENTRIES_AT + i * 64, i + 1, 8);
+	put(RET_QUEUE + TAKEN_AT, ENTRIES - 1, 8);
+	put(RET_QUEUE + ENTRIES_AT + (ENTRIES - 1) * 64 + 16, 1, 8);
+	dofi_shm_give_back(&region, &region, commands, 1);
+	ck_assert_uint_eq(get(RET_QUEUE, 8), ENTRIES);
+	ck_assert_uint_eq(get(CMD_STACK + 4096 + 10, 1), 8);
+	put(CMD_STACK + 16, 40000, 8);
+	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 0);
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("shm_layout");
@@ -436,5 +550,10 @@ int main(void)
 	tcase_add_loop_test(tcase, a_claimed_entry_is_released, 1, 3);
 	tcase_add_loop_test(tcase, commands_for_a_dead_process_end, 0, 2);
 	tcase_add_test(tcase, commands_of_a_dead_process_are_freed);
+	tcase_add_test(tcase, commands_that_can_not_be_given_back);
+	tcase_add_test(tcase, operations_of_two_entries);
+	tcase_add_loop_test(tcase, progress_is_that_of_both_ends, 0, 3);
+	tcase_add_test(tcase, what_a_layout_does_not_have);
+	tcase_add_test(tcase, a_refill_believes_no_impossible_size);
 	return t_run(suite);
 }

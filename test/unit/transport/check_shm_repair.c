@@ -355,10 +355,20 @@ END_TEST
 /* --- peers whose death cannot be noticed --- */
 
 /*
- * Its region does not exist, or the process with the region's number has not mapped it, or its
- * layout is another one, or the kernel does not tell the end of processes.
+ * Its region does not exist, or the process with the region's number has ended or has not mapped
+ * it, or its layout is another one, or the kernel does not tell the end of processes.
  */
-enum { NO_REGION, NOT_MAPPED, OTHER_LAYOUT, NO_PIDFDS, REASONS };
+enum { NO_REGION, ENDED, NOT_MAPPED, OTHER_LAYOUT, NO_PIDFDS, REASONS };
+
+static pid_t pid_of_none(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
 
 static struct process start_unknown(int reason)
 {
@@ -372,6 +382,8 @@ static struct process start_unknown(int reason)
 		no_pidfds = false;
 		return process;
 	}
+	if (reason == ENDED)
+		make_region(process.name, pid_of_none());
 	if (reason == NOT_MAPPED)
 		make_region(process.name, getppid());
 	process.peer = watch(process.name);
@@ -454,6 +466,46 @@ START_TEST(a_dead_peer_is_settled_when_it_is_used_no_more)
 }
 END_TEST
 
+/* It is the same process, and its death is still noticed. */
+START_TEST(a_forgotten_peer_that_returns_is_the_same)
+{
+	struct process holder;
+
+	open_own();
+	holder = start(HOLDER);
+	stop_using(holder.peer);
+	forget(holder.peer, false);
+	ck_assert_ptr_eq(watch(holder.name), holder.peer);
+	end(&holder);
+	await(lock_is_free);
+	close_own();
+}
+END_TEST
+
+START_TEST(more_peers_than_can_be_watched)
+{
+	int n = 0;
+
+	open_own();
+	while (n < 5000 && watch("fi_shm://no such region"))
+		n++;
+	ck_assert_int_eq(n, 1024);
+	close_own();
+}
+END_TEST
+
+START_TEST(a_region_of_another_process_is_not_repaired)
+{
+	char name[64];
+
+	make_region(name, getppid());
+	ia.quirks = DOFI_QUIRK_DEAD_LOCKS;
+	dofi_shm_repair_open(&ia, (const uint8_t *)name);
+	remove_region(name);
+	ck_assert_ptr_null(ia.shm_repair);
+}
+END_TEST
+
 /* The region of the dead process has no room, and its lock is free. */
 START_TEST(region_of_a_killed_process_accepts_nothing)
 {
@@ -516,6 +568,9 @@ int main(void)
 	tcase_add_loop_test(tcase, a_peer_that_cannot_be_watched_keeps_its_lock, 0, REASONS);
 	tcase_add_loop_test(tcase, a_peer_that_cannot_be_watched_has_no_descriptor, 0, REASONS);
 	tcase_add_test(tcase, a_dead_peer_is_settled_when_it_is_used_no_more);
+	tcase_add_test(tcase, a_forgotten_peer_that_returns_is_the_same);
+	tcase_add_test(tcase, more_peers_than_can_be_watched);
+	tcase_add_test(tcase, a_region_of_another_process_is_not_repaired);
 	tcase_add_test(tcase, region_of_a_killed_process_accepts_nothing);
 	tcase_add_test(tcase, lock_of_a_removed_peer_is_released);
 	tcase_add_test(tcase, a_fabric_without_such_locks);
