@@ -24,7 +24,7 @@ unit_tests = \
 	%D%/unit/fabric/check_eqs \
 	%D%/unit/fabric/check_error \
 	%D%/unit/progress/check_evd1 %D%/unit/progress/check_evd2 \
-	%D%/unit/dto/check_ep_attr \
+	%D%/unit/dto/check_ep_attr1 %D%/unit/dto/check_ep_attr2 \
 	%D%/unit/dto/check_guard_byte \
 	%D%/unit/fabric/check_port_reservation \
 	%D%/unit/object/check_ia1 %D%/unit/object/check_ia2 \
@@ -646,9 +646,12 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_lock_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_lock_LINK = $(LINK) -Wl,--wrap=syscall
 %C%_unit_base_check_lock_LDADD = $(p2_libs)
-%C%_unit_dto_check_ep_attr_SOURCES = %D%/unit/dto/check_ep_attr.c $(t_headers)
-%C%_unit_dto_check_ep_attr_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_ep_attr_LDADD = $(p2_libs)
+%C%_unit_dto_check_ep_attr1_SOURCES = %D%/unit/dto/check_ep_attr.c $(t_headers)
+%C%_unit_dto_check_ep_attr1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_dto_check_ep_attr1_LDADD = $(p1_libs)
+%C%_unit_dto_check_ep_attr2_SOURCES = %D%/unit/dto/check_ep_attr.c $(t_headers)
+%C%_unit_dto_check_ep_attr2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_ep_attr2_LDADD = $(p2_libs)
 %C%_unit_dto_check_guard_byte_SOURCES = %D%/unit/dto/check_guard_byte.c $(t_headers)
 %C%_unit_dto_check_guard_byte_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_guard_byte_LINK = $(LINK) -Wl,--wrap=dofi_mr_map -Wl,--wrap=dofi_mr_abandon

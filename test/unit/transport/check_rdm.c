@@ -40,7 +40,8 @@ static struct {
 	struct dofi_wr *posted[MOST];
 	int nposted;
 	ssize_t answer;
-	int av_answer, endpoint_answer;
+	int av_answer, endpoint_answer, enable_answer, name_answer;
+	int bind_answer, nbinds; /* the last of so many bindings fails */
 } fabric;
 
 static ssize_t receive(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
@@ -66,13 +67,13 @@ static int nothing(struct fid *fid)
 static int bind_it(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	(void)fid, (void)other, (void)flags;
-	return 0;
+	return fabric.nbinds && !--fabric.nbinds ? fabric.bind_answer : 0;
 }
 
 static int control(struct fid *fid, int command, void *arg)
 {
 	(void)fid, (void)command, (void)arg;
-	return 0;
+	return fabric.enable_answer;
 }
 
 static int name_of(fid_t fid, void *addr, size_t *size_p)
@@ -80,7 +81,7 @@ static int name_of(fid_t fid, void *addr, size_t *size_p)
 	(void)fid;
 	memset(addr, 1, 4);
 	*size_p = 4;
-	return 0;
+	return fabric.name_answer;
 }
 
 static struct fi_ops fid_ops = {.size = sizeof(fid_ops),
@@ -333,10 +334,19 @@ START_TEST(nothing_stays_of_an_open_that_fails)
 		fabric.av_answer = -FI_ENOMEM;
 	else if (_i == 1)
 		fabric.endpoint_answer = -FI_ENOMEM;
-	else
+	else if (_i == 2)
 		fabric.answer = -FI_EINVAL;
+	else if (_i == 3)
+		fabric.enable_answer = -FI_EINVAL;
+	else if (_i == 4)
+		fabric.name_answer = -FI_EINVAL;
+	else {
+		fabric.bind_answer = -FI_EINVAL;
+		fabric.nbinds = _i - 4;
+	}
 	ck_assert_int_lt(open_it(), 0);
 	ck_assert_ptr_null(ia.rdm);
+	ck_assert_ptr_null(ia.shared_ep);
 }
 END_TEST
 
@@ -361,7 +371,7 @@ int main(void)
 	tc = tcase_create("open");
 	tcase_add_checked_fixture(tc, set_up_ia, NULL);
 	tcase_add_test(tc, an_open_without_room_for_receives);
-	tcase_add_loop_test(tc, nothing_stays_of_an_open_that_fails, 0, 3);
+	tcase_add_loop_test(tc, nothing_stays_of_an_open_that_fails, 0, 7);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
