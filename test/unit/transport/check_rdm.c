@@ -10,6 +10,7 @@
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/op.h"
 #include "../../../prov/ofi/transport/rdm.h"
+#include "../../../prov/ofi/transport/rdm_post.h"
 #include "../../../prov/ofi/transport/rdm_tag.h"
 
 #include <rdma/fi_cm.h>
@@ -249,6 +250,37 @@ START_TEST(a_control_receive_that_is_refused_is_reported)
 }
 END_TEST
 
+static void complete_one(struct dofi_wr *wr, size_t length)
+{
+	const struct fi_cq_tagged_entry entry = {.op_context = wr,
+						 .flags = FI_RECV | FI_TAGGED,
+						 .len = length,
+						 .tag = DOFI_TAG_CTRL};
+
+	ia.trans->completed(&ia, &entry, 1);
+}
+
+/* A peer may send what it likes. */
+START_TEST(a_record_that_is_too_short_is_ignored)
+{
+	complete_one(take(), 4);
+	ck_assert_int_eq(fabric.nposted, credits);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_DATA_STRAY]), 1);
+}
+END_TEST
+
+/* Each completion shows that there is room. */
+START_TEST(a_completion_posts_the_receives_that_wait)
+{
+	fabric.answer = -FI_EAGAIN;
+	fail_one(take());
+	fabric.answer = 0;
+	complete_one(take(), 4);
+	ck_assert_int_eq(fabric.nposted, credits);
+	ck_assert_uint_eq(ia.engine.restless, 0);
+}
+END_TEST
+
 /* The error belongs to no operation of ours. */
 START_TEST(an_error_of_no_operation)
 {
@@ -309,6 +341,32 @@ START_TEST(a_completed_receive_gives_its_slot_back)
 }
 END_TEST
 
+static const struct {
+	ssize_t answer, returned;
+} refusals[] = {
+	{-FI_EAGAIN, -FI_EAGAIN},
+	{-FI_ENOMEM, -FI_EAGAIN}, /* shm of libfabric 1.17 */
+	{-FI_EIO, -FI_EIO},
+};
+
+/* It keeps no slot, so that the next one is tried. */
+START_TEST(a_receive_that_the_fabric_refuses)
+{
+	static struct dofi_ep ep = {.obj.ia = &ia};
+	static struct dofi_wr wr = {.op = DOFI_OP_RECV, .ep = &ep};
+
+	dofi_lock_init(&ep.lock);
+	ep.recv = (struct dofi_ring){.base = (char *)&wr, .stride = sizeof(wr)};
+	fabric.answer = refusals[_i].answer;
+	dofi_lock(&ep.lock);
+	ck_assert_int_eq(dofi_rdm_recv(&ep, &wr), refusals[_i].returned);
+	dofi_unlock(&ep.lock);
+	ck_assert_int_eq(dofi_rdm_ud_recv(&ia, &wr, &ep, 1, NULL), refusals[_i].returned);
+	fabric.answer = 0;
+	ck_assert_int_eq(fabric.nposted, credits);
+}
+END_TEST
+
 /* --- */
 
 /* The fabric has room for receives later. */
@@ -361,12 +419,15 @@ int main(void)
 	tcase_add_test(tc, a_failed_control_receive_waits_for_room);
 	tcase_add_test(tc, several_control_receives_wait_for_room);
 	tcase_add_test(tc, a_control_receive_that_is_refused_is_reported);
+	tcase_add_test(tc, a_record_that_is_too_short_is_ignored);
+	tcase_add_test(tc, a_completion_posts_the_receives_that_wait);
 	tcase_add_test(tc, an_error_of_no_operation);
 	tcase_add_test(tc, receives_given_back_at_close_are_not_posted_again);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("slots");
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_completed_receive_gives_its_slot_back);
+	tcase_add_loop_test(tc, a_receive_that_the_fabric_refuses, 0, 3);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("open");
 	tcase_add_checked_fixture(tc, set_up_ia, NULL);
