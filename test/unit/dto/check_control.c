@@ -8,6 +8,7 @@
 #include "dto/atomic.h"
 #include "dto/control.h"
 #include "dto/control_message.h"
+#include "dto/parts.h"
 #include "dto/ring.h"
 #include "object/ctxtab.h"
 #include "object/ep.h"
@@ -369,6 +370,97 @@ START_TEST(the_context_of_an_invalidation_is_forgotten)
 }
 END_TEST
 
+/* --- several parts --- */
+
+static struct dofi_wr *request_of_parts(void)
+{
+	static uint8_t memory[16];
+	struct dofi_wr *wr;
+
+	ep.req.fabric_iov = ia.limits.fabric_iov = 1;
+	ck_assert_int_eq(dofi_parts_init(&ia, &ep.parts, &ep.req), 0);
+	wr = request(DOFI_OP_WRITE_IMM, 16);
+	wr->niov = 2;
+	wr->iov[0] = (struct iovec){memory, 8};
+	wr->iov[1] = (struct iovec){memory + 8, 8};
+	return wr;
+}
+
+/* The last part carries the length, or the immediate data itself. */
+static const struct {
+	bool with_ctrl_msgs, native;
+	int ret;
+	const char *steps;
+} parted[] = {{false, false, 0, "wdcm"}, {false, true, 0, "wi"}, {true, false, 1, "ww"}};
+
+START_TEST(immediate_data_of_a_write_in_parts)
+{
+	struct dofi_wr *wr;
+
+	begin_steps(parted[_i].with_ctrl_msgs);
+	ia.has_immediates = parted[_i].native;
+	wr = request_of_parts();
+	ck_assert_int_eq(dofi_ctrl_start(&ep, wr), parted[_i].ret);
+	ck_assert_str_eq(steps, parted[_i].steps);
+	ck_assert(!dofi_ctrl_outstanding(wr)); /* but its parts are */
+	ck_assert_uint_eq(wr->split, 2);
+	dofi_ring_fini(&ep.parts);
+	end_steps();
+}
+END_TEST
+
+/* --- atomic operations by control records --- */
+
+START_TEST(an_atomic_request_without_room)
+{
+	struct dofi_wr *wr;
+
+	begin_steps(_i);
+	wr = request(DOFI_OP_FETCH_ADD, 8);
+	refused = 'c';
+	ck_assert_int_eq(dofi_ctrl_start(&ep, wr), -FI_EAGAIN);
+	ck_assert_uint_eq(ep.atomics_used, 0);
+	ck_assert_uint_eq(ep.reads, 0);
+	refused = 0;
+	ck_assert_int_eq(dofi_ctrl_start(&ep, wr), 0);
+	ck_assert_uint_eq(ep.atomics_used, 1);
+	ck_assert_uint_eq(ep.reads, 1);
+	end_steps();
+}
+END_TEST
+
+/* What must not overtake an atomic operation that has no answer yet. */
+START_TEST(requests_behind_an_atomic_one)
+{
+	const struct dofi_wr write = {.op = DOFI_OP_WRITE},
+			     invalidation = {.op = DOFI_OP_SEND_INVALIDATE};
+
+	begin_steps(_i);
+	ck_assert(dofi_atomic_may_start(&ep, &write));
+	ep.atomics_used = 1;
+	ck_assert(!dofi_atomic_may_start(&ep, &write));
+	ck_assert_int_eq(dofi_atomic_may_start(&ep, &invalidation), !_i);
+	end_steps();
+}
+END_TEST
+
+START_TEST(a_report_of_used_control_messages_without_room)
+{
+	begin_steps(true);
+	ep.ctrl_msgs->used = DOFI_CTRL_MSG_WINDOW;
+	ep.answers_due = DOFI_CTRL_MSGS_DUE;
+	refused = 'c';
+	dofi_ctrl_send_answers(&ep);
+	ck_assert(ep.answers_due & DOFI_CTRL_MSGS_DUE);
+	ck_assert(ep.stall.waits);
+	refused = 0;
+	dofi_ctrl_send_answers(&ep);
+	ck_assert_uint_eq(ep.answers_due, 0);
+	dofi_stall_end(&ia, &ep.stall);
+	end_steps();
+}
+END_TEST
+
 /* --- what a peer says --- */
 
 START_TEST(slots_of_a_peer_have_a_kind_and_a_size)
@@ -484,6 +576,10 @@ int main(void)
 	tcase_add_loop_test(tcase, immediate_data_by_a_control_message, 0, 2);
 	tcase_add_loop_test(tcase, an_invalidation_goes_on_where_it_was_refused, 0, 4);
 	tcase_add_loop_test(tcase, the_context_of_an_invalidation_is_forgotten, 0, 2);
+	tcase_add_loop_test(tcase, immediate_data_of_a_write_in_parts, 0, 3);
+	tcase_add_loop_test(tcase, an_atomic_request_without_room, 0, 2);
+	tcase_add_loop_test(tcase, requests_behind_an_atomic_one, 0, 2);
+	tcase_add_test(tcase, a_report_of_used_control_messages_without_room);
 	tcase_add_test(tcase, slots_of_a_peer_have_a_kind_and_a_size);
 	tcase_add_test(tcase, an_answer_without_room_is_sent_later);
 	tcase_add_loop_test(tcase, an_answer_completes_its_request, 0, 2);
