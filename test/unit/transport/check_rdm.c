@@ -349,6 +349,22 @@ static const struct {
 	{-FI_EIO, -FI_EIO},
 };
 
+/* As many receives as the fabric takes are posted. */
+START_TEST(a_receive_without_a_slot)
+{
+	static struct dofi_wr wr = {.op = DOFI_OP_UD_RECV};
+
+	while (dofi_rx_slots_acquire(&ia.rdm->slots))
+		;
+	ck_assert_int_eq(dofi_rdm_ud_recv(&ia, &wr, &wr, 1, NULL), -FI_EAGAIN);
+	ck_assert_int_eq(fabric.nposted, credits);
+	dofi_rx_slots_release(&ia.rdm->slots, 1);
+	ck_assert_int_eq(dofi_rdm_ud_recv(&ia, &wr, &wr, 1, NULL), 0);
+	ck_assert_int_eq(fabric.nposted, credits + 1);
+	fabric.nposted--;
+}
+END_TEST
+
 /* It keeps no slot, so that the next one is tried. */
 START_TEST(a_receive_that_the_fabric_refuses)
 {
@@ -428,6 +444,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_completed_receive_gives_its_slot_back);
 	tcase_add_loop_test(tc, a_receive_that_the_fabric_refuses, 0, 3);
+	tcase_add_test(tc, a_receive_without_a_slot);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("open");
 	tcase_add_checked_fixture(tc, set_up_ia, NULL);
