@@ -8,6 +8,7 @@
 #include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/dto/ep_attr.h"
 #include "../../../prov/ofi/progress/evd.h"
+#include "../../../prov/ofi/progress/unfold.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/dto/ud.h"
@@ -22,6 +23,7 @@
 #include "../../../prov/ofi/progress/engine_fds.h"
 
 #include <rdma/fi_domain.h>
+#include <dat2/dat_ib_extensions.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -560,6 +562,24 @@ START_TEST(a_wait_for_marks_ends_with_the_peer)
 }
 END_TEST
 
+/* The EP was freed before the event was read, and with it the address handle. */
+START_TEST(an_event_whose_address_handle_is_freed)
+{
+	static _Alignas(16) struct dofi_ud_ah freed;
+	const struct dofi_event event = {.number = DOFI_UD_EVENT_ESTABLISHED,
+					 .ext = DOFI_UD_TYPE_REMOTE_AH + 1,
+					 .conn = {.private_data = &freed, .private_size = 8}};
+	DAT_IB_EXTENSION_EVENT_DATA ext;
+	DAT_EVENT out;
+
+	dofi_event_unfold(&event, &evd, &out);
+	memcpy(&ext, out.event_extension_data, sizeof(ext));
+	ck_assert_int_eq(ext.type, DOFI_UD_TYPE_REMOTE_AH);
+	ck_assert_ptr_null(ext.remote_ah.ah);
+	ck_assert_ptr_null(out.event_data.connect_event_data.private_data);
+}
+END_TEST
+
 /* --- limits --- */
 
 static struct dofi_ep **table(void)
@@ -644,6 +664,7 @@ int main(void)
 	tcase_add_test(tc, counts_wrap);
 	tcase_add_test(tc, a_mark_is_for_a_connection);
 	tcase_add_test(tc, an_answer_waits_for_the_fabric);
+	tcase_add_test(tc, an_event_whose_address_handle_is_freed);
 	tcase_add_test(tc, the_last_number_is_found);
 	tcase_add_test(tc, a_datagram_without_room_on_the_evd);
 	tcase_add_test(tc, receives_that_the_fabric_refuses_are_reported);
