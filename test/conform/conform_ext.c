@@ -270,6 +270,8 @@ START_TEST(DTO_118_119_read_into_an_RMR)
 	DAT_RMR_CONTEXT context = bound(rmr, us, 64, DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
 	DAT_RMR_TRIPLET from = t_remote_seg(&peer->buf, 128, 32);
 	DAT_RMR_TRIPLET to = t_remote(context, (uintptr_t)us->buf.mem + 16, 32);
+	struct t_buf other;
+	DAT_PZ_HANDLE zone;
 	DAT_EVENT event;
 
 	t_fill(peer->buf.mem + 128, 32, 8);
@@ -286,6 +288,14 @@ START_TEST(DTO_118_119_read_into_an_RMR)
 	t_bad_arg(dat_ep_post_rdma_read_to_rmr(us->ep, &to, COOKIE(4), NULL, NO_FLAGS));
 	t_bad_handle_of(dat_ep_post_rdma_read_to_rmr(us->on->pz, &to, COOKIE(4), &from, NO_FLAGS),
 			EP);
+	t_ok(dat_pz_create(us->on->ia, &zone));
+	t_buf_new(&other, us->on->ia, zone, 64, DAT_MEM_PRIV_ALL_FLAG);
+	to = t_remote_seg(&other, 0, 32);
+	t_error(dat_ep_post_rdma_read_to_rmr(us->ep, &to, COOKIE(4), &from, NO_FLAGS),
+		DAT_PROTECTION_VIOLATION);
+	t_buf_free(&other);
+	t_ok(dat_pz_free(zone));
+	to = t_remote(context, (uintptr_t)us->buf.mem + 48, 32);
 	t_ok(dat_rmr_free(rmr));
 	t_error(dat_ep_post_rdma_read_to_rmr(us->ep, &to, COOKIE(4), &from, NO_FLAGS),
 		DAT_PRIVILEGES_VIOLATION);

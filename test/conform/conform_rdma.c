@@ -381,6 +381,27 @@ static DAT_RMR_TRIPLET window(DAT_RMR_CONTEXT context, size_t offset, size_t len
 	return t_remote(context, (uintptr_t)peer->buf.mem + offset, length);
 }
 
+/* The peer may read memory that the IA itself may only read. */
+START_TEST(DTO_163_bind_of_memory_for_reading)
+{
+	DAT_RMR_HANDLE rmr = new_rmr();
+	DAT_RMR_CONTEXT context;
+	struct t_buf buf;
+
+	t_buf_new(&buf, paired.ia[1].ia, paired.ia[1].pz, 500, DAT_MEM_PRIV_LOCAL_READ_FLAG);
+	t_fill(buf.mem, 500, 6);
+	t_ok(t_rmr_bind(rmr, &buf, t_seg(&buf, 0, 500), DAT_MEM_PRIV_REMOTE_READ_FLAG, peer->ep, 77,
+			DAT_COMPLETION_DEFAULT_FLAG, &context));
+	t_wait_bind(peer->request_evd, rmr, 77, DAT_DTO_SUCCESS);
+	memset(us->buf.mem, 0, 500);
+	t_ok(read_from(t_remote(context, (uintptr_t)buf.mem, 500), 2));
+	expect_done(2, 500);
+	ck_assert(t_is_filled(us->buf.mem, 500, 6));
+	t_ok(dat_rmr_free(rmr));
+	t_buf_free(&buf);
+}
+END_TEST
+
 START_TEST(DTO_163_170_182_183_bind_grants_a_range)
 {
 	DAT_RMR_HANDLE rmr = new_rmr();
@@ -715,6 +736,7 @@ static void add_binds(Suite *suite)
 	TCase *tcase = paired_case(suite, "bind");
 
 	tcase_add_test(tcase, DTO_163_170_182_183_bind_grants_a_range);
+	tcase_add_test(tcase, DTO_163_bind_of_memory_for_reading);
 	tcase_add_loop_test(tcase, DTO_178_other_bits_grant_nothing, 0, 5);
 	tcase_add_loop_test(tcase, DTO_178_183_bind_grants_only_its_rights, 0, 2);
 	tcase_add_test(tcase, DTO_183_bound_memory_is_of_the_zone_of_the_ep);

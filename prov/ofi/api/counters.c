@@ -154,8 +154,7 @@ static const char *state_name(DAT_EP_STATE state)
 		[DAT_EP_STATE_DISCONNECTED] = "disconnected",
 	};
 
-	return (size_t)state < sizeof(names) / sizeof(names[0]) && names[state] ? names[state]
-										: "another state";
+	return names[state];
 }
 
 /* Prints whether a connection uses shared memory, or why not. */

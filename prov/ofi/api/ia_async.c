@@ -77,8 +77,9 @@ static struct dofi_ep *find_guest(struct dofi_ia *other, const struct dofi_ia *i
 }
 
 /*
- * Another IA may report asynchronous errors or connection events to EVDs of this one. Its engine is
- * locked meanwhile, so it reports nothing just now.
+ * Another IA may report asynchronous errors or connection events to EVDs of this one, which is not
+ * in the list of IAs any more. The other one's engine is locked meanwhile, so it reports nothing
+ * just now.
  */
 static void detach_other(struct dofi_ia *other, void *arg)
 {
@@ -86,8 +87,6 @@ static void detach_other(struct dofi_ia *other, void *arg)
 	struct dofi_evd *evd;
 	struct dofi_ep *ep;
 
-	if (other == ia)
-		return;
 	dofi_lock(&other->engine.lock);
 	evd = atomic_load(&other->async_evd);
 	if (evd && evd->obj.ia == ia)

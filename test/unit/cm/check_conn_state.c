@@ -102,6 +102,32 @@ START_TEST(disconnect_tells_whether_there_is_a_receive)
 }
 END_TEST
 
+/* The consumer would talk to somebody else than it asked for. */
+START_TEST(an_accept_for_another_qualifier_is_refused)
+{
+	reach(REQUESTED);
+	heard_qual = 5;
+	happens(MSG_ACCEPT);
+	run_work();
+	ck_assert_str_eq(trace, "BYE-error unlink non-peer-rejected");
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+/* The peer's last messages are waited for, whatever its BYE tells. */
+START_TEST(the_end_is_what_the_bye_told)
+{
+	reach(ESTABLISHED);
+	ep.path_up = true;
+	hear_bye(_i ? DOFI_REASON_ERROR : DOFI_REASON_DISCONNECT, 1);
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_CONNECTED);
+	happens(TIMER);
+	run_work();
+	ck_assert_ptr_nonnull(strstr(trace, _i ? "broken" : "disconnected"));
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
 START_TEST(an_ep_of_another_service_is_refused)
 {
 	reach(REQUESTED);
@@ -743,6 +769,8 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, accept_waits_until_the_transport_expects_the_peer);
 	tcase_add_loop_test(tc, disconnect_tells_whether_there_is_a_receive, 0, 3);
 	tcase_add_test(tc, an_ep_of_another_service_is_refused);
+	tcase_add_test(tc, an_accept_for_another_qualifier_is_refused);
+	tcase_add_loop_test(tc, the_end_is_what_the_bye_told, 0, 2);
 	tcase_add_test(tc, a_request_is_offered_once);
 	tcase_add_test(tc, a_goodbye_in_the_socket_counts_before_the_time);
 	tcase_add_test(tc, its_data_are_waited_for);

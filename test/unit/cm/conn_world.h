@@ -343,11 +343,13 @@ static void setup(void)
 
 /* --- events --- */
 
+static uint64_t heard_qual = 1u << 20; /* of messages of the peer */
+
 static void hear(enum dofi_msg_type type, enum dofi_reason reason, uint32_t count)
 {
 	const struct dofi_msg msg = {.type = (uint8_t)type,
 				     .reason = (uint8_t)reason,
-				     .conn_qual = 1u << 20,
+				     .conn_qual = heard_qual,
 				     .src = 77,
 				     .dst = type == DOFI_MSG_REQUEST ? 0 : id,
 				     .flags = ep.ud ? DOFI_MSG_F_UD : 0,

@@ -370,6 +370,8 @@ static struct dofi_ctx *entry(void)
 	return &cache[CONTEXT % DOFI_RCACHE_SIZE];
 }
 
+static uint32_t asked_context = CONTEXT;
+
 static void post_atomic(enum dofi_op op, uint64_t raddr)
 {
 	requests[ep.req.tail] = (struct dofi_wr){.ep = &ep,
@@ -377,7 +379,7 @@ static void post_atomic(enum dofi_op op, uint64_t raddr)
 						 .length = 8,
 						 .niov = 1,
 						 .atomic = {.address = raddr,
-							    .context = CONTEXT,
+							    .context = asked_context,
 							    .operand = OPERAND,
 							    .compare = COMPARE}};
 	ep.req.tail++;
@@ -401,6 +403,21 @@ START_TEST(the_device_gets_operands_and_address)
 	ck_assert(dofi_ctrl_completed(&requests[0]));
 	dofi_unlock(&ep.lock);
 	ck_assert_uint_eq(ep.reads, 0);
+}
+END_TEST
+
+/* There is no such entry in the peer's table. */
+START_TEST(a_context_that_cannot_be_is_not_looked_up)
+{
+	static const uint32_t contexts[] = {0, CONTEXT};
+
+	post(DOFI_OP_READ, 8);
+	ep.peer.ctxtab_entries = _i ? CONTEXT & 0xffff : 0x10000;
+	asked_context = contexts[_i];
+	post_atomic(DOFI_OP_FETCH_ADD, 0x108);
+	ck_assert_int_eq(atomic.calls, 0);
+	ck_assert_int_eq(peeks, 0);
+	ck_assert_uint_eq(ep.req.issue, 1);
 }
 END_TEST
 
@@ -536,6 +553,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup_atomics, NULL);
 	tcase_add_loop_test(tc, the_device_gets_operands_and_address, 0, 2);
 	tcase_add_test(tc, operands_are_kept_after_eagain);
+	tcase_add_loop_test(tc, a_context_that_cannot_be_is_not_looked_up, 0, 2);
 	tcase_add_test(tc, atomic_operations_count_as_reads);
 	tcase_add_loop_test(tc, a_forbidden_atomic_operation_is_never_issued, 0, 5);
 	tcase_add_test(tc, a_missing_context_is_read_first);

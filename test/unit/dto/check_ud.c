@@ -8,6 +8,7 @@
 #include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/dto/ep_attr.h"
 #include "../../../prov/ofi/progress/evd.h"
+#include "../../../prov/ofi/progress/unfold.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/dto/ud.h"
@@ -22,6 +23,7 @@
 #include "../../../prov/ofi/progress/engine_fds.h"
 
 #include <rdma/fi_domain.h>
+#include <dat2/dat_ib_extensions.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -45,7 +47,7 @@ static struct {
 	int receives, room; /* posted, and how many more the fabric accepts */
 	struct dofi_wr *wr[POSTED];
 	void *buffer[POSTED];
-	ssize_t send_answer, mark_answer;
+	ssize_t send_answer, mark_answer, receive_answer;
 	int sends, marks, answers;
 	uint32_t update, arrived;
 } fabric;
@@ -56,6 +58,8 @@ static ssize_t receive(struct dofi_ia *of, struct dofi_wr *wr, void *buffer, siz
 	ck_assert_ptr_eq(of, &ia);
 	ck_assert_ptr_null(desc);
 	ck_assert_uint_eq(size, DOFI_UD_LONGEST);
+	if (fabric.receive_answer)
+		return fabric.receive_answer;
 	if (!fabric.room)
 		return -FI_EAGAIN;
 	fabric.room--;
@@ -589,6 +593,88 @@ START_TEST(a_wait_for_marks_ends_with_the_peer)
 }
 END_TEST
 
+/* The EP was freed before the event was read, and with it the address handle. */
+START_TEST(an_event_whose_address_handle_is_freed)
+{
+	static _Alignas(16) struct dofi_ud_ah freed;
+	const struct dofi_event event = {.number = DOFI_UD_EVENT_ESTABLISHED,
+					 .ext = DOFI_UD_TYPE_REMOTE_AH + 1,
+					 .conn = {.private_data = &freed, .private_size = 8}};
+	DAT_IB_EXTENSION_EVENT_DATA ext;
+	DAT_EVENT out;
+
+	dofi_event_unfold(&event, &evd, &out);
+	memcpy(&ext, out.event_extension_data, sizeof(ext));
+	ck_assert_int_eq(ext.type, DOFI_UD_TYPE_REMOTE_AH);
+	ck_assert_ptr_null(ext.remote_ah.ah);
+	ck_assert_ptr_null(out.event_data.connect_event_data.private_data);
+}
+END_TEST
+
+/* --- limits --- */
+
+static struct dofi_ep **table(void)
+{
+	return dofi_ud_pool_eps(&ia);
+}
+
+static int open_ep(struct dofi_ep *ep)
+{
+	int ret;
+
+	dofi_unlock(&ia.engine.lock);
+	ret = dofi_ud_open(ep);
+	dofi_lock(&ia.engine.lock);
+	return ret;
+}
+
+START_TEST(the_last_number_is_found)
+{
+	static struct dofi_ep third = {.obj.ia = &ia};
+	uint32_t place = 17;
+
+	ck_assert_int_eq(open_ep(&eps[0]), 0);
+	for (uint32_t i = 0; i < DOFI_UD_EPS; i++)
+		table()[i] = i == place ? NULL : &eps[0];
+	ck_assert_int_eq(open_ep(&eps[1]), 0);
+	ck_assert_ptr_eq(table()[place], &eps[1]);
+	ck_assert_uint_ne(eps[1].ud->number, 0);
+	dofi_lock_init(&third.lock);
+	ck_assert_int_eq(open_ep(&third), -FI_ENOSPC);
+	ck_assert_ptr_null(third.ud);
+}
+END_TEST
+
+/* It is lost, as datagrams may be: the EP goes on. */
+START_TEST(a_datagram_without_room_on_the_evd)
+{
+	char memory[64];
+
+	open_eps();
+	evd.tail = evd.head + evd.qlen;
+	dofi_evd_publish_count(&evd);
+	post_receive(&eps[1], memory, sizeof(memory));
+	arrive(eps[1].ud->number, "hello", 0);
+	ck_assert(!eps[1].faulty);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), evd.qlen);
+}
+END_TEST
+
+START_TEST(receives_that_the_fabric_refuses_are_reported)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	fabric.receive_answer = -FI_EIO;
+	open_eps();
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "some will be lost"));
+	ck_assert_uint_eq(ia.engine.restless, 1);
+	fabric.receive_answer = 0;
+	dofi_ud_pool_retry(&ia);
+	ck_assert_int_eq(fabric.receives, POSTED);
+	ck_assert_uint_eq(ia.engine.restless, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("ud");
@@ -610,6 +696,10 @@ int main(void)
 	tcase_add_test(tc, counts_wrap);
 	tcase_add_test(tc, a_mark_is_for_a_connection);
 	tcase_add_test(tc, an_answer_waits_for_the_fabric);
+	tcase_add_test(tc, an_event_whose_address_handle_is_freed);
+	tcase_add_test(tc, the_last_number_is_found);
+	tcase_add_test(tc, a_datagram_without_room_on_the_evd);
+	tcase_add_test(tc, receives_that_the_fabric_refuses_are_reported);
 	tcase_add_test(tc, a_wait_for_marks_ends_with_the_peer);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -718,6 +718,14 @@ START_TEST(test_unknown_words_are_refused)
 		ck_error(try_open(), DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 		ck_assert_ptr_nonnull(strstr(t_captured(fd), word));
 		ck_assert_ptr_nonnull(strstr(t_captured(fd), "is not known; there are "));
+#if DOFI_DAT_MAJOR == 2
+		DAT_HANDLE handle;
+		DAT_IA_ATTR attr;
+
+		ck_error(extended((DAT_HANDLE)(uintptr_t)NAME, 0x1000, &handle, DAT_IA_FIELD_ALL,
+				  &attr, (DAT_PROVIDER_ATTR_MASK)0, NULL),
+			 DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+#endif
 	}
 }
 END_TEST

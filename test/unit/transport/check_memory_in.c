@@ -43,7 +43,7 @@ static union {
 	struct dofi_wr wr;
 	struct {
 		char receive[sizeof(struct dofi_wr)];
-		struct iovec iov[1];
+		struct iovec iov[2];
 	};
 } receives[4];
 static uint8_t memory[LENGTH], bytes[DOFI_CELL_MAX], buffer[2 * RECEIVE];
@@ -242,6 +242,23 @@ START_TEST(a_message_in_pieces)
 	ck_assert_uint_eq(done_length, 90);
 	ck_assert_int_eq(memcmp(buffer, bytes, 60), 0);
 	ck_assert_int_eq(memcmp(buffer + 60, bytes, 30), 0);
+}
+END_TEST
+
+/* The second piece begins behind the first segment. */
+START_TEST(pieces_across_segments)
+{
+	receives[0].wr.niov = 2;
+	receives[0].iov[0] = (struct iovec){buffer, 20};
+	receives[0].iov[1] = (struct iovec){buffer + 50, 80};
+	say(DOFI_CELL_SEND, DOFI_CELL_FIRST, 60, 90, 0);
+	say(DOFI_CELL_SEND, DOFI_CELL_LAST, 30, 90, 5);
+	takes(2);
+	ck_assert_int_eq(done_err, 0);
+	ck_assert_int_eq(memcmp(buffer, bytes, 20), 0);
+	ck_assert_uint_eq(buffer[20], 0);
+	ck_assert_int_eq(memcmp(buffer + 50, bytes + 20, 40), 0);
+	ck_assert_int_eq(memcmp(buffer + 90, bytes, 30), 0);
 }
 END_TEST
 
@@ -684,6 +701,28 @@ START_TEST(lies_end_the_path)
 }
 END_TEST
 
+START_TEST(a_message_begins_inside_another_one)
+{
+	say(DOFI_CELL_SEND, DOFI_CELL_FIRST, 60, 90, 0);
+	takes(1);
+	say(DOFI_CELL_SEND, DOFI_CELL_FIRST, 30, 90, 0);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
+	ck_assert_int_eq(path.fault, -EPROTO);
+	ck_assert_int_eq(dones, 0);
+}
+END_TEST
+
+/* Each has an answer, and only so many are kept. */
+START_TEST(more_writes_than_answers)
+{
+	path.answers_tail = DOFI_MEMORY_ANSWERS;
+	say(DOFI_CELL_WRITE, WHOLE, 8, BASE, CONTEXT);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
+	ck_assert_int_eq(path.fault, -EPROTO);
+	ck_assert_uint_eq(memory[0], 0);
+}
+END_TEST
+
 START_TEST(rights_are_checked)
 {
 	expose(DAT_MEM_PRIV_REMOTE_READ_FLAG);
@@ -730,6 +769,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, a_message);
 	tcase_add_test(tcase, a_message_in_pieces);
+	tcase_add_test(tcase, pieces_across_segments);
 	tcase_add_test(tcase, a_message_waits_for_its_receive);
 	tcase_add_test(tcase, the_driver_reads_what_a_round_leaves);
 	tcase_add_test(tcase, a_driver_that_is_awake_is_not_called);
@@ -755,6 +795,8 @@ int main(void)
 	tcase_add_test(tcase, control_messages);
 	tcase_add_loop_test(tcase, lies_end_the_path, 0, LIES);
 	tcase_add_test(tcase, rights_are_checked);
+	tcase_add_test(tcase, more_writes_than_answers);
+	tcase_add_test(tcase, a_message_begins_inside_another_one);
 	tcase_add_test(tcase, protection_zones_are_checked);
 	tcase_add_test(tcase, a_flood_of_reads);
 	return t_run(suite);

@@ -394,6 +394,16 @@ START_TEST(a_box_that_nobody_serves)
 }
 END_TEST
 
+START_TEST(a_peer_that_never_polls_enough)
+{
+	path.polled = true;
+	path.enough_polls = 65536;
+	box_answer = DOFI_BOX_IDLE;
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, LENGTH)), 0);
+	ck_assert_uint_eq(path.enough_polls, 65536); /* the count has an end */
+}
+END_TEST
+
 /* The peer has begun and stops. The request is complete when it goes on. */
 START_TEST(a_box_that_takes_long)
 {
@@ -426,6 +436,38 @@ START_TEST(an_empty_message_is_complete_at_once)
 	ring_has(DOFI_CELL_SEND);
 	fill_ring();
 	ck_assert_int_eq(dofi_memory_send_empty(&ep, wr), -FI_EAGAIN);
+}
+END_TEST
+
+/* The last word stays whole, because the peer may watch it. */
+START_TEST(the_last_cell_has_a_whole_word)
+{
+	struct dofi_cell cell;
+
+	ck_assert_int_eq(dofi_memory_send(&ep, prepare(DOFI_OP_SEND, DOFI_CELL_MAX + 4)), 0);
+	ck_assert_int_eq(dofi_ring_look(&peer, &cell), 1);
+	ck_assert_uint_eq(cell.size, DOFI_CELL_MAX - 8);
+	dofi_ring_take(&peer, &cell);
+	ck_assert_int_eq(dofi_ring_look(&peer, &cell), 1);
+	ck_assert_uint_eq(cell.size, 12);
+	ck_assert(cell.flags & DOFI_CELL_LAST);
+}
+END_TEST
+
+/* The peer checks the context of the request that the part belongs to. */
+START_TEST(a_part_through_the_ring)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_PART, LENGTH);
+	struct dofi_cell cell;
+
+	second.wr = (struct dofi_wr){.ep = &ep, .op = DOFI_OP_WRITE, .rdma.context = 9};
+	ep.req = (struct dofi_ring){.base = (char *)&second, .stride = sizeof(second)};
+	wr->part.request = 0;
+	path.copies = false;
+	ck_assert_int_eq(dofi_memory_write(&ep, wr), 0);
+	ck_assert_int_eq(dofi_ring_look(&peer, &cell), 1);
+	ck_assert_int_eq(cell.kind, DOFI_CELL_WRITE);
+	ck_assert_uint_eq(cell.words[1], 9);
 }
 END_TEST
 
@@ -600,6 +642,9 @@ int main(void)
 	tcase_add_test(tcase, a_peer_that_polls_serves_its_box);
 	tcase_add_test(tcase, a_box_that_nobody_serves);
 	tcase_add_test(tcase, a_box_that_takes_long);
+	tcase_add_test(tcase, a_peer_that_never_polls_enough);
+	tcase_add_test(tcase, the_last_cell_has_a_whole_word);
+	tcase_add_test(tcase, a_part_through_the_ring);
 	tcase_add_test(tcase, an_empty_message_is_complete_at_once);
 	tcase_add_test(tcase, the_message_of_immediate_data_is_empty);
 	tcase_add_test(tcase, a_short_message_is_complete_at_once);

@@ -10,6 +10,7 @@
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/op.h"
 #include "../../../prov/ofi/transport/rdm.h"
+#include "../../../prov/ofi/transport/rdm_post.h"
 #include "../../../prov/ofi/transport/rdm_tag.h"
 
 #include <rdma/fi_cm.h>
@@ -40,7 +41,8 @@ static struct {
 	struct dofi_wr *posted[MOST];
 	int nposted;
 	ssize_t answer;
-	int av_answer, endpoint_answer;
+	int av_answer, endpoint_answer, enable_answer, name_answer;
+	int bind_answer, nbinds; /* the last of so many bindings fails */
 } fabric;
 
 static ssize_t receive(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
@@ -66,13 +68,13 @@ static int nothing(struct fid *fid)
 static int bind_it(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	(void)fid, (void)other, (void)flags;
-	return 0;
+	return fabric.nbinds && !--fabric.nbinds ? fabric.bind_answer : 0;
 }
 
 static int control(struct fid *fid, int command, void *arg)
 {
 	(void)fid, (void)command, (void)arg;
-	return 0;
+	return fabric.enable_answer;
 }
 
 static int name_of(fid_t fid, void *addr, size_t *size_p)
@@ -80,7 +82,7 @@ static int name_of(fid_t fid, void *addr, size_t *size_p)
 	(void)fid;
 	memset(addr, 1, 4);
 	*size_p = 4;
-	return 0;
+	return fabric.name_answer;
 }
 
 static struct fi_ops fid_ops = {.size = sizeof(fid_ops),
@@ -248,6 +250,37 @@ START_TEST(a_control_receive_that_is_refused_is_reported)
 }
 END_TEST
 
+static void complete_one(struct dofi_wr *wr, size_t length)
+{
+	const struct fi_cq_tagged_entry entry = {.op_context = wr,
+						 .flags = FI_RECV | FI_TAGGED,
+						 .len = length,
+						 .tag = DOFI_TAG_CTRL};
+
+	ia.trans->completed(&ia, &entry, 1);
+}
+
+/* A peer may send what it likes. */
+START_TEST(a_record_that_is_too_short_is_ignored)
+{
+	complete_one(take(), 4);
+	ck_assert_int_eq(fabric.nposted, credits);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_DATA_STRAY]), 1);
+}
+END_TEST
+
+/* Each completion shows that there is room. */
+START_TEST(a_completion_posts_the_receives_that_wait)
+{
+	fabric.answer = -FI_EAGAIN;
+	fail_one(take());
+	fabric.answer = 0;
+	complete_one(take(), 4);
+	ck_assert_int_eq(fabric.nposted, credits);
+	ck_assert_uint_eq(ia.engine.restless, 0);
+}
+END_TEST
+
 /* The error belongs to no operation of ours. */
 START_TEST(an_error_of_no_operation)
 {
@@ -308,6 +341,48 @@ START_TEST(a_completed_receive_gives_its_slot_back)
 }
 END_TEST
 
+static const struct {
+	ssize_t answer, returned;
+} refusals[] = {
+	{-FI_EAGAIN, -FI_EAGAIN},
+	{-FI_ENOMEM, -FI_EAGAIN}, /* shm of libfabric 1.17 */
+	{-FI_EIO, -FI_EIO},
+};
+
+/* As many receives as the fabric takes are posted. */
+START_TEST(a_receive_without_a_slot)
+{
+	static struct dofi_wr wr = {.op = DOFI_OP_UD_RECV};
+
+	while (dofi_rx_slots_acquire(&ia.rdm->slots))
+		;
+	ck_assert_int_eq(dofi_rdm_ud_recv(&ia, &wr, &wr, 1, NULL), -FI_EAGAIN);
+	ck_assert_int_eq(fabric.nposted, credits);
+	dofi_rx_slots_release(&ia.rdm->slots, 1);
+	ck_assert_int_eq(dofi_rdm_ud_recv(&ia, &wr, &wr, 1, NULL), 0);
+	ck_assert_int_eq(fabric.nposted, credits + 1);
+	fabric.nposted--;
+}
+END_TEST
+
+/* It keeps no slot, so that the next one is tried. */
+START_TEST(a_receive_that_the_fabric_refuses)
+{
+	static struct dofi_ep ep = {.obj.ia = &ia};
+	static struct dofi_wr wr = {.op = DOFI_OP_RECV, .ep = &ep};
+
+	dofi_lock_init(&ep.lock);
+	ep.recv = (struct dofi_ring){.base = (char *)&wr, .stride = sizeof(wr)};
+	fabric.answer = refusals[_i].answer;
+	dofi_lock(&ep.lock);
+	ck_assert_int_eq(dofi_rdm_recv(&ep, &wr), refusals[_i].returned);
+	dofi_unlock(&ep.lock);
+	ck_assert_int_eq(dofi_rdm_ud_recv(&ia, &wr, &ep, 1, NULL), refusals[_i].returned);
+	fabric.answer = 0;
+	ck_assert_int_eq(fabric.nposted, credits);
+}
+END_TEST
+
 /* --- */
 
 /* The fabric has room for receives later. */
@@ -333,10 +408,19 @@ START_TEST(nothing_stays_of_an_open_that_fails)
 		fabric.av_answer = -FI_ENOMEM;
 	else if (_i == 1)
 		fabric.endpoint_answer = -FI_ENOMEM;
-	else
+	else if (_i == 2)
 		fabric.answer = -FI_EINVAL;
+	else if (_i == 3)
+		fabric.enable_answer = -FI_EINVAL;
+	else if (_i == 4)
+		fabric.name_answer = -FI_EINVAL;
+	else {
+		fabric.bind_answer = -FI_EINVAL;
+		fabric.nbinds = _i - 4;
+	}
 	ck_assert_int_lt(open_it(), 0);
 	ck_assert_ptr_null(ia.rdm);
+	ck_assert_ptr_null(ia.shared_ep);
 }
 END_TEST
 
@@ -351,17 +435,21 @@ int main(void)
 	tcase_add_test(tc, a_failed_control_receive_waits_for_room);
 	tcase_add_test(tc, several_control_receives_wait_for_room);
 	tcase_add_test(tc, a_control_receive_that_is_refused_is_reported);
+	tcase_add_test(tc, a_record_that_is_too_short_is_ignored);
+	tcase_add_test(tc, a_completion_posts_the_receives_that_wait);
 	tcase_add_test(tc, an_error_of_no_operation);
 	tcase_add_test(tc, receives_given_back_at_close_are_not_posted_again);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("slots");
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_completed_receive_gives_its_slot_back);
+	tcase_add_loop_test(tc, a_receive_that_the_fabric_refuses, 0, 3);
+	tcase_add_test(tc, a_receive_without_a_slot);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("open");
 	tcase_add_checked_fixture(tc, set_up_ia, NULL);
 	tcase_add_test(tc, an_open_without_room_for_receives);
-	tcase_add_loop_test(tc, nothing_stays_of_an_open_that_fails, 0, 3);
+	tcase_add_loop_test(tc, nothing_stays_of_an_open_that_fails, 0, 7);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

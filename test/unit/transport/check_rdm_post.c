@@ -8,13 +8,18 @@
 #include "../../../prov/ofi/dto/credit.h"
 #include "../../../prov/ofi/dto/ring.h"
 #include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/dto/ud.h"
 #include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/object/ud_ah.h"
 #include "../../../prov/ofi/transport/rdm_post.h"
+#include "../../../prov/ofi/transport/rdm_tag.h"
 
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
 #define TAG 12345u
+
+static uint64_t expected_tag = TAG;
 
 static struct dofi_ia ia;
 static _Alignas(16) struct dofi_ep ep;
@@ -42,7 +47,7 @@ static ssize_t send_it(struct fid_ep *to, const void *buf, size_t length, void *
 static ssize_t send_message(struct fid_ep *to, const struct fi_msg_tagged *msg, uint64_t flags)
 {
 	(void)to;
-	ck_assert_uint_eq(msg->tag, TAG);
+	ck_assert_uint_eq(msg->tag, expected_tag);
 	fabric.messages++;
 	fabric.flags = flags;
 	fabric.data = msg->data;
@@ -58,12 +63,21 @@ static ssize_t inject_it(struct fid_ep *to, const void *buf, size_t length, fi_a
 	return fabric.answer;
 }
 
+static ssize_t inject_data(struct fid_ep *to, const void *buf, size_t length, uint64_t data,
+			   fi_addr_t dest, uint64_t tag)
+{
+	fabric.data = data;
+	fabric.flags = FI_REMOTE_CQ_DATA;
+	return inject_it(to, buf, length, dest, tag);
+}
+
 static void setup(void)
 {
 	tagged_ops = (struct fi_ops_tagged){.size = sizeof(tagged_ops),
 					    .send = send_it,
 					    .sendmsg = send_message,
-					    .inject = inject_it};
+					    .inject = inject_it,
+					    .injectdata = inject_data};
 	ia.info = &info;
 	ia.limits.fabric_iov = 4;
 	ia.inject_max = 16;
@@ -156,6 +170,63 @@ START_TEST(a_solicited_send_says_so)
 END_TEST
 
 /* Behind what is under way the copy may stay in the fabric's own queue. */
+static const struct {
+	bool wants_data, wants_solicited, solicited, has_data;
+} empty_messages[] = {{false, false, false, false}, {false, false, true, false},
+		      {false, true, false, false},  {false, true, true, true},
+		      {true, false, false, true},   {true, true, true, true}};
+
+START_TEST(an_empty_message_is_injected)
+{
+	struct dofi_wr *wr = dofi_ring_at(&ep.req, 0);
+
+	ep.peer.wants_data = empty_messages[_i].wants_data;
+	ep.peer.wants_solicited = empty_messages[_i].wants_solicited;
+	wr->ep = &ep;
+	wr->flags = empty_messages[_i].solicited ? DAT_COMPLETION_SOLICITED_WAIT_FLAG : 0;
+	ck_assert_int_eq(dofi_rdm_send_empty(&ep, wr), 0);
+	ck_assert_uint_eq(fabric.injected, 1);
+	ck_assert_int_eq(fabric.flags == FI_REMOTE_CQ_DATA, empty_messages[_i].has_data);
+	ck_assert_int_eq((fabric.data & DOFI_UPDATE_SOLICITED) != 0,
+			 empty_messages[_i].wants_solicited && empty_messages[_i].solicited);
+}
+END_TEST
+
+START_TEST(a_send_without_segments_that_is_not_injected)
+{
+	struct dofi_wr *wr;
+
+	ia.inject_max = 0;
+	ep.req.issue = ep.req.tail = 1; /* something is under way */
+	wr = dofi_ring_at(&ep.req, 1);
+	wr->ep = &ep;
+	wr->op = DOFI_OP_SEND;
+	wr->state = DOFI_WR_ISSUED;
+	wr->niov = 0;
+	wr->length = 0;
+	ck_assert_int_eq(dofi_rdm_send(&ep, wr), 0);
+	ck_assert_uint_eq(fabric.sends, 1);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+}
+END_TEST
+
+START_TEST(a_datagram_names_its_receiver)
+{
+	static struct dofi_ud_ah ah = {.number = 5};
+	struct dofi_wr *wr = dofi_ring_at(&ep.req, 0);
+
+	expected_tag = DOFI_TAG_UD;
+	wr->ep = &ep;
+	wr->niov = 1;
+	wr->flags = _i ? DAT_COMPLETION_SOLICITED_WAIT_FLAG : 0;
+	wr->iov[0] = (struct iovec){memory, 8};
+	ck_assert_int_eq(dofi_rdm_ud_send(&ep, wr, &ah), 0);
+	ck_assert_uint_eq(fabric.messages, 1);
+	ck_assert_uint_eq(fabric.data, 5 | (_i ? DOFI_UD_SOLICITED : 0));
+	ck_assert(fabric.flags & FI_REMOTE_CQ_DATA);
+}
+END_TEST
+
 START_TEST(a_small_send_is_injected_when_nothing_is_under_way)
 {
 	ck_assert_int_eq(send_bytes(16, 0), 0);
@@ -182,6 +253,9 @@ int main(void)
 	tcase_add_test(tc, a_credit_update_behind_writes_is_fenced);
 	tcase_add_test(tc, a_solicited_send_says_so);
 	tcase_add_test(tc, a_small_send_is_injected_when_nothing_is_under_way);
+	tcase_add_loop_test(tc, an_empty_message_is_injected, 0, 6);
+	tcase_add_test(tc, a_send_without_segments_that_is_not_injected);
+	tcase_add_loop_test(tc, a_datagram_names_its_receiver, 0, 2);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
