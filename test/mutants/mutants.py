@@ -46,6 +46,9 @@ TOPICS = {
 ISOLATED = ("unshare", "--net", "--ipc", "--pid", "--mount", "--fork", "--kill-child", "sh", "-c",
             "mount -t proc proc /proc && mount -t tmpfs tmpfs /dev/shm && ip link set lo up && "
             'exec "$@"', "sh")
+# The standard input of tests. It is not /dev/null, whose mode a mutant that runs as root may change.
+NOTHING, writer = os.pipe()
+os.close(writer)
 # Seconds that no unmutated test of a few seconds comes near
 LEAST_LIMIT = int(os.environ.get("MUTANTS_LIMIT", "60"))
 # Seconds of one case, when the machine is not busy
@@ -213,7 +216,7 @@ class Copy:
     def sh(self, command, name):
         with open(self.log / f"{name}.log", "wb") as log:
             if subprocess.run(command, shell=True, cwd=self.build, stdout=log, stderr=log,
-                              stdin=subprocess.DEVNULL, env=self.environment,
+                              stdin=NOTHING, env=self.environment,
                               check=False).returncode:
                 sys.exit(f"mutants: \"{command}\" failed in {self.build}: "
                          f"see {self.log}/{name}.log")
@@ -228,7 +231,7 @@ class Copy:
     def make_targets(self, targets):
         with open(self.log / "make.log", "wb") as log:
             return not subprocess.run(["make", f"-j{self.jobs}", *targets], cwd=self.build,
-                                      stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                      stdout=log, stderr=log, stdin=NOTHING,
                                       env=self.environment, check=False).returncode
 
     def write(self, file, text):
@@ -246,7 +249,7 @@ class Copy:
         if test.suite:
             environment["CK_RUN_SUITE"] = test.suite
         command = [*(ISOLATED if self.isolated else ()), *test.command(self.tree)]
-        with subprocess.Popen(command, cwd=self.build, stdin=subprocess.DEVNULL,
+        with subprocess.Popen(command, cwd=self.build, stdin=NOTHING,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
                               start_new_session=True) as process:
             over = threading.Event()
