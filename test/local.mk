@@ -108,6 +108,7 @@ unit_tests = \
 	%D%/unit/progress/check_cq_watch \
 	%D%/unit/progress/check_engine \
 	%D%/unit/progress/check_nap \
+	%D%/unit/progress/check_wait \
 	%D%/unit/cm/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
 # The conformance suites over fabrics that lack a feature.
@@ -727,6 +728,10 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_nap_LDADD = $(p2_libs)
+%C%_unit_progress_check_wait_SOURCES = %D%/unit/progress/check_wait.c $(t_headers)
+%C%_unit_progress_check_wait_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_wait_LINK = $(LINK) -Wl,--wrap=dofi_poll_until
+%C%_unit_progress_check_wait_LDADD = $(p2_libs)
 %C%_unit_progress_check_timer_SOURCES = %D%/unit/progress/check_timer.c $(t_headers)
 %C%_unit_progress_check_timer_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_timer_LDADD = $(p2_libs)
