@@ -35,6 +35,7 @@ unit_tests = \
 	%D%/unit/transport/check_live_threads \
 	%D%/unit/dto/check_control \
 	%D%/unit/dto/check_control_message \
+	%D%/unit/dto/check_control_slots \
 	%D%/unit/base/check_addr \
 	%D%/unit/base/check_clock \
 	%D%/unit/base/check_cookie \
@@ -457,6 +458,10 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_control_message_SOURCES = %D%/unit/dto/check_control_message.c $(t_headers)
 %C%_unit_dto_check_control_message_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_control_message_LDADD = $(p2_libs)
+%C%_unit_dto_check_control_slots_SOURCES = %D%/unit/dto/check_control_slots.c $(t_headers)
+%C%_unit_dto_check_control_slots_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_control_slots_LINK = $(LINK) -Wl,--wrap=dofi_mr_map -Wl,--wrap=calloc
+%C%_unit_dto_check_control_slots_LDADD = $(p2_libs)
 %C%_unit_cm_check_truncated_SOURCES = %D%/unit/cm/check_truncated.c $(t_headers)
 %C%_unit_cm_check_truncated_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_truncated_LDADD = $(p2_libs)
