@@ -116,6 +116,7 @@ START_TEST(a_sleep_leaves_no_descriptor)
 	next = next_descriptor();
 	ck_assert_int_eq(sleep_beside(), 0);
 	ck_assert_uint_eq(sleeps, 1);
+	ck_assert_uint_eq(until, DOFI_FOREVER);
 	ck_assert_int_eq(next_descriptor(), next);
 }
 END_TEST
