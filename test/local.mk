@@ -36,6 +36,7 @@ unit_tests = \
 	%D%/unit/transport/check_live_threads \
 	%D%/unit/dto/check_control \
 	%D%/unit/dto/check_control_message \
+	%D%/unit/dto/check_control_slots \
 	%D%/unit/base/check_addr \
 	%D%/unit/base/check_clock \
 	%D%/unit/base/check_cookie \
@@ -112,6 +113,7 @@ unit_tests = \
 	%D%/unit/progress/check_cq_watch \
 	%D%/unit/progress/check_engine \
 	%D%/unit/progress/check_nap \
+	%D%/unit/progress/check_wait \
 	%D%/unit/cm/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
 # The conformance suites over fabrics that lack a feature.
@@ -468,6 +470,10 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_control_message_SOURCES = %D%/unit/dto/check_control_message.c $(t_headers)
 %C%_unit_dto_check_control_message_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_control_message_LDADD = $(p2_libs)
+%C%_unit_dto_check_control_slots_SOURCES = %D%/unit/dto/check_control_slots.c $(t_headers)
+%C%_unit_dto_check_control_slots_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_control_slots_LINK = $(LINK) -Wl,--wrap=dofi_mr_map -Wl,--wrap=calloc
+%C%_unit_dto_check_control_slots_LDADD = $(p2_libs)
 %C%_unit_cm_check_truncated_SOURCES = %D%/unit/cm/check_truncated.c $(t_headers)
 %C%_unit_cm_check_truncated_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_truncated_LDADD = $(p2_libs)
@@ -759,6 +765,10 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_nap_LDADD = $(p2_libs)
+%C%_unit_progress_check_wait_SOURCES = %D%/unit/progress/check_wait.c $(t_headers)
+%C%_unit_progress_check_wait_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_wait_LINK = $(LINK) -Wl,--wrap=dofi_poll_until
+%C%_unit_progress_check_wait_LDADD = $(p2_libs)
 %C%_unit_progress_check_timer_SOURCES = %D%/unit/progress/check_timer.c $(t_headers)
 %C%_unit_progress_check_timer_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_timer_LDADD = $(p2_libs)

@@ -75,6 +75,7 @@ static void put_secret(const char *text)
 /* --- file systems; the linker redirects these calls --- */
 
 static int write_error, fsync_error, link_error, read_error, close_error, open_error;
+static bool random_repeats;    /* the same bytes each time */
 static size_t most = SIZE_MAX; /* bytes that a write takes */
 static int interruptions;      /* of reads */
 static const char *not_opened; /* beginning of the paths that open refuses */
@@ -191,6 +192,10 @@ int __wrap_dofi_random(void *bytes, size_t size)
 {
 	if (random_fails_at && !--random_fails_at)
 		return -EPERM;
+	if (random_repeats) {
+		memset(bytes, 0, size);
+		return 0;
+	}
 	return __real_dofi_random(bytes, size);
 }
 
@@ -801,6 +806,55 @@ START_TEST(test_no_authentication_is_logged)
 }
 END_TEST
 
+/* Another process may have put a file or a link where the new key is to be written. */
+START_TEST(test_a_new_key_is_written_to_no_other_file)
+{
+	static const char draft[] = ".dat-ofi-0000000000000000";
+	int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	put_file(file, "", 0, 0600);
+	ck_assert_int_eq(_i ? linkat(folder, "k", folder, draft, 0) : symlinkat("k", folder, draft),
+			 0);
+	random_repeats = true;
+	ck_assert_int_eq(dofi_secret_make(folder, "new"), -EEXIST);
+	random_repeats = false;
+	ck_assert_int_eq(fstatat(folder, "k", &st, 0), 0);
+	ck_assert_int_eq(st.st_size, 0);
+	ck_assert_int_ne(fstatat(folder, "new", &st, AT_SYMLINK_NOFOLLOW), 0);
+	close(folder);
+}
+END_TEST
+
+/* 0: the process got no controlling terminal; 77: there are no terminals here. */
+static int load_terminal(void)
+{
+	int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+	struct dofi_secret secret;
+	const char *name;
+
+	if (terminal < 0 || grantpt(terminal) || unlockpt(terminal) || !(name = ptsname(terminal)))
+		return 77;
+	if (setsid() < 0 || dofi_secret_read(&secret, AT_FDCWD, name, name) != -EACCES)
+		return 1;
+	return open("/dev/tty", O_RDWR | O_NOCTTY) >= 0;
+}
+
+/* The end of a controlling terminal would end the process. */
+START_TEST(test_a_terminal_that_is_refused_does_not_control_the_process)
+{
+	pid_t pid = fork();
+	int status;
+
+	ck_assert_int_ge(pid, 0);
+	if (!pid)
+		_exit(load_terminal());
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("key");
@@ -843,6 +897,8 @@ int main(void)
 	tcase_add_test(tcase, test_the_text_names_the_job);
 	tcase_add_test(tcase, test_unknown_words_are_refused);
 	tcase_add_test(tcase, test_no_authentication_is_logged);
+	tcase_add_loop_test(tcase, test_a_new_key_is_written_to_no_other_file, 0, 2);
+	tcase_add_test(tcase, test_a_terminal_that_is_refused_does_not_control_the_process);
 	suite_add_tcase(suite, tcase);
 	return t_run(suite);
 }

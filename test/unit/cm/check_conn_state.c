@@ -826,6 +826,58 @@ static void add_table(Suite *suite)
 	suite_add_tcase(suite, tc);
 }
 
+/* --- counters --- */
+
+enum { REQ, REP, RTU, USER_REJ, ERR_REJ, DREQ, COUNTERS };
+
+static const int sent_counters[COUNTERS] = {
+	[REQ] = DOFI_CNT_IA_CM_REQ_TX,         [REP] = DOFI_CNT_IA_CM_REP_TX,
+	[RTU] = DOFI_CNT_IA_CM_RTU_TX,         [USER_REJ] = DOFI_CNT_IA_CM_USER_REJ_TX,
+	[ERR_REJ] = DOFI_CNT_IA_CM_ERR_REJ_TX, [DREQ] = DOFI_CNT_IA_CM_DREQ_TX,
+};
+static const int heard_counters[COUNTERS] = {
+	[REQ] = DOFI_CNT_IA_CM_REQ_RX,         [REP] = DOFI_CNT_IA_CM_REP_RX,
+	[RTU] = DOFI_CNT_IA_CM_RTU_RX,         [USER_REJ] = DOFI_CNT_IA_CM_USER_REJ_RX,
+	[ERR_REJ] = DOFI_CNT_IA_CM_ERR_REJ_RX, [DREQ] = DOFI_CNT_IA_CM_DREQ_RX,
+};
+
+/* Each message is counted once, on each side as what InfiniBand calls it. */
+START_TEST(messages_are_counted_by_their_meaning)
+{
+	static const struct {
+		enum situation before;
+		enum happening what;
+		uint8_t sent[COUNTERS], heard[COUNTERS];
+	} cases[] = {
+		{REQUESTED, MSG_REJECT_CONSUMER, {[REQ] = 1}, {[USER_REJ] = 1}},
+		{REQUESTED, MSG_REJECT, {[REQ] = 1}, {[ERR_REJ] = 1}},
+		{OFFERED, CR_REJECT, {[USER_REJ] = 1}, {[REQ] = 1}},
+		{CONNECTING, PATH_UP, {[REQ] = 1, [RTU] = 1}, {[REP] = 1}},
+		{ACCEPTED, MSG_READY, {[REP] = 1}, {[REQ] = 1, [RTU] = 1}},
+		{ESTABLISHED, MSG_DISCONNECT, {[REP] = 1}, {[REQ] = 1, [RTU] = 1}},
+		{CONNECTING, FAIL, {[REQ] = 1, [DREQ] = 1}, {[REP] = 1}},
+		{ACCEPTED, MSG_BYE, {[REP] = 1}, {[REQ] = 1, [DREQ] = 1}},
+	};
+
+	reach(cases[_i].before);
+	happens(cases[_i].what);
+	run_work();
+	for (int i = 0; i < COUNTERS; i++) {
+		ck_assert_uint_eq(atomic_load(&ia.counters[sent_counters[i]]), cases[_i].sent[i]);
+		ck_assert_uint_eq(atomic_load(&ia.counters[heard_counters[i]]), cases[_i].heard[i]);
+	}
+}
+END_TEST
+
+static void add_counters(Suite *suite)
+{
+	TCase *tc = tcase_create("counters");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, messages_are_counted_by_their_meaning, 0, 8);
+	suite_add_tcase(suite, tc);
+}
+
 int main(void)
 {
 	Suite *suite = suite_create("conn_state");
@@ -836,6 +888,7 @@ int main(void)
 		return EXIT_FAILURE;
 	add_cells(suite);
 	add_failures(suite);
+	add_counters(suite);
 	add_table(suite);
 	return t_run(suite);
 }

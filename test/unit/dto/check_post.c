@@ -14,6 +14,7 @@
 #include "../../../prov/ofi/fabric/traits.h"
 #include "../../../prov/ofi/dto/issue.h"
 #include "../../../prov/ofi/dto/post.h"
+#include "../../../prov/ofi/dto/post_special.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -646,6 +647,58 @@ static TCase *others(void)
 	return tc;
 }
 
+/* --- binds --- */
+
+START_TEST(a_bind_has_no_data)
+{
+	static const struct dofi_wr used = {.niov = SEGMENTS, .length = LONGEST};
+	const DAT_RMR_COOKIE cookie = {.as_64 = 4711};
+	struct dofi_rmr rmr = {.obj.ia = &ia, .pz = &pz};
+	struct dofi_wr *wr = dofi_ring_at(&ep.req, ep.req.tail);
+	DAT_RMR_CONTEXT context;
+
+	atomic_store(&rmr.obj.magic, DOFI_MAGIC | DAT_HANDLE_TYPE_RMR);
+	*wr = used;
+	segments[0].segment_length = 0; /* which ends the window */
+	ep.path_up = false;
+	ck_assert_uint_eq(dofi_rmr_bind(&rmr, segments, 0, &ep, cookie, DAT_COMPLETION_DEFAULT_FLAG,
+					&context),
+			  DAT_SUCCESS);
+	expect(DOFI_OP_SEND, 0, 1);
+	ck_assert_uint_eq(wr->op, DOFI_OP_BIND);
+	ck_assert_uint_eq(wr->length, 0);
+	ck_assert_uint_eq(wr->niov, 0);
+}
+END_TEST
+
+START_TEST(a_wrong_bind_names_the_argument)
+{
+	const DAT_COMPLETION_FLAGS unknown = (DAT_COMPLETION_FLAGS)0x4000;
+	const DAT_RMR_COOKIE cookie = {.as_64 = 4711};
+	struct dofi_rmr rmr = {.obj.ia = &ia, .pz = &pz};
+	DAT_RMR_CONTEXT context;
+
+	atomic_store(&rmr.obj.magic, DOFI_MAGIC | DAT_HANDLE_TYPE_RMR);
+	ck_assert_uint_eq(dofi_rmr_bind(&rmr, NULL, 0, &ep, cookie, 0, &context),
+			  DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
+	ck_assert_uint_eq(dofi_rmr_bind(&rmr, segments, 0, &ep, cookie, unknown, &context),
+			  DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6));
+	ck_assert_uint_eq(dofi_rmr_bind(&rmr, segments, 0, &ep, cookie, 0, NULL),
+			  DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7));
+	expect(DOFI_OP_SEND, 0, 0);
+}
+END_TEST
+
+static TCase *binds(void)
+{
+	TCase *tc = tcase_create("binds");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, a_bind_has_no_data);
+	tcase_add_test(tc, a_wrong_bind_names_the_argument);
+	return tc;
+}
+
 int main(void)
 {
 	Suite *suite = suite_create("post");
@@ -653,5 +706,6 @@ int main(void)
 	suite_add_tcase(suite, fast_path());
 	suite_add_tcase(suite, others());
 	suite_add_tcase(suite, full_ring());
+	suite_add_tcase(suite, binds());
 	return t_run(suite);
 }

@@ -529,6 +529,20 @@ START_TEST(commands_that_can_not_be_given_back)
 	ck_assert_uint_eq(get(CMD_STACK + 4096 + 10, 1), 8);
 	put(CMD_STACK + 16, 40000, 8);
 	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 0);
+}
+END_TEST
+
+/* By libfabric's numbers, from a message to what follows the last atomic operation. */
+START_TEST(an_operation_without_its_second_entry_is_removed)
+{
+	static const uint8_t entries[] = {1, 1, 2, 1, 2, 1, 2, 2, 2, 1};
+
+	ck_assert_int_lt(_i, (int)sizeof(entries));
+	make(0);
+	put_command(0, (uint32_t)_i);
+	put(CMD_QUEUE + 24, 1, 8);
+	dofi_shm_repair_own(&region);
+	ck_assert_uint_eq(get(CMD_QUEUE + 24, 8), entries[_i] == 1);
 	end();
 }
 END_TEST
@@ -545,6 +559,7 @@ int main(void)
 	tcase_add_loop_test(tcase, lock_excludes_libfabric_and_is_released, 0, 3);
 	tcase_add_loop_test(tcase, a_dead_region_accepts_no_command, 0, 3);
 	tcase_add_test(tcase, an_incomplete_command_is_removed);
+	tcase_add_loop_test(tcase, an_operation_without_its_second_entry_is_removed, 0, 10);
 	tcase_add_test(tcase, lost_buffers_are_not_counted_as_free);
 	tcase_add_loop_test(tcase, lost_entries_are_recovered, 0, 2);
 	tcase_add_loop_test(tcase, a_claimed_entry_is_released, 1, 3);
