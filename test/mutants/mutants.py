@@ -46,7 +46,7 @@ TOPICS = {
 ISOLATED = ("unshare", "--net", "--ipc", "--pid", "--mount", "--fork", "--kill-child", "sh", "-c",
             "mount -t proc proc /proc && mount -t tmpfs tmpfs /dev/shm && ip link set lo up && "
             'exec "$@"', "sh")
-# The standard input of tests. It is not /dev/null, whose mode a mutant that runs as root may change.
+# The standard input of tests. It is not /dev/null: a mutant that runs as root may change its mode.
 NOTHING, writer = os.pipe()
 os.close(writer)
 # Seconds that no unmutated test of a few seconds comes near
