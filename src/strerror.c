@@ -24,7 +24,7 @@ static const struct text types[] = {
 	ROW(DAT_LENGTH_ERROR, "a length does not fit the buffer or limit it is for"),
 	ROW(DAT_MODEL_NOT_SUPPORTED, "the provider does not offer this"),
 	ROW(DAT_PROVIDER_NOT_FOUND, "no provider serves this IA name as asked for"),
-	ROW(DAT_PRIVILEGES_VIOLATION, "the memory was registered without the needed privilege"),
+	ROW(DAT_PRIVILEGES_VIOLATION, "the memory or this process lacks the needed privilege"),
 	ROW(DAT_PROTECTION_VIOLATION, "the memory belongs to another protection zone"),
 	ROW(DAT_QUEUE_EMPTY, "there is no event"),
 	ROW(DAT_QUEUE_FULL, "the queue has no room for one more"),
