@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Whether this process has waited for a processor. The linker redirects the calls named here. */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/base/run_delay.c"
@@ -14,7 +15,7 @@ static const char *statistics; /* of the only task; NULL: the kernel keeps none 
 
 uint64_t __wrap_dofi_now(void);
 int __real_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...);
+T_STAND_IN int __wrap_open(const char *path, int flags, ...);
 
 uint64_t __wrap_dofi_now(void)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory of control slots: which fabrics need it, and what a peer learns of an EP's part. */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "dto/control.h"
@@ -45,7 +46,7 @@ static bool no_memory;
 int __wrap_dofi_mr_map(struct dofi_ia *of, size_t size, size_t extra, DAT_MEM_PRIV_FLAGS privileges,
 		       void **memory_p, struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
 void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
+T_STAND_IN void *__wrap_calloc(size_t n, size_t size);
 
 int __wrap_dofi_mr_map(struct dofi_ia *of, size_t size, size_t extra, DAT_MEM_PRIV_FLAGS privileges,
 		       void **memory_p, struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p)
