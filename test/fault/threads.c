@@ -215,11 +215,13 @@ static void *event_poster(void *arg)
 	struct queue *queue = arg;
 
 	while (!over) {
-		DAT_RETURN ret = t_post_se(queue->evd, queue);
+		DAT_RETURN ret;
 
-		if (ret == DAT_SUCCESS)
-			queue->posted++;
-		else if (DAT_GET_TYPE(ret) != DAT_QUEUE_FULL)
+		queue->posted++; /* before the event, or the taker might end without it */
+		ret = t_post_se(queue->evd, queue);
+		if (ret != DAT_SUCCESS)
+			queue->posted--;
+		if (ret != DAT_SUCCESS && DAT_GET_TYPE(ret) != DAT_QUEUE_FULL)
 			return (void *)(uintptr_t) "posting a software event failed";
 		sched_yield();
 	}
