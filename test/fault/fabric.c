@@ -212,8 +212,10 @@ static void have_queues(bool queues)
 	for (int i = 0; i < 2; i++) {
 		struct dofi_ia *of = ((struct dofi_ep *)pair.end[i].ep)->obj.ia;
 
+		dofi_lock(&of->engine.lock); /* rounds of the progress thread read the quirks */
 		of->quirks &= ~(DOFI_QUIRK_QUEUE_PAIRS | DOFI_QUIRK_TCP_PORTS);
 		of->quirks |= queues ? DOFI_QUIRK_QUEUE_PAIRS : 0;
+		dofi_unlock(&of->engine.lock);
 	}
 }
 
