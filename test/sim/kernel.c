@@ -771,7 +771,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 }
 
 int __wrap_dofi_random(void *bytes, size_t size);
-void __wrap_dofi_run_delay_refresh(struct dofi_run_delay *sample);
+struct dofi_run_delay __wrap_dofi_run_delay_recent(struct dofi_run_delay *latest);
 bool __wrap_dofi_run_delay_is_high(const struct dofi_run_delay *since);
 int __wrap_getifaddrs(struct ifaddrs **all);
 
@@ -795,9 +795,9 @@ int __wrap_dofi_random(void *bytes, size_t size)
 }
 
 /* Whether the plan has busy hosts decides what the scheduler's statistics would say. */
-void __wrap_dofi_run_delay_refresh(struct dofi_run_delay *sample)
+struct dofi_run_delay __wrap_dofi_run_delay_recent(struct dofi_run_delay *latest)
 {
-	(void)sample;
+	return *latest;
 }
 
 bool __wrap_dofi_run_delay_is_high(const struct dofi_run_delay *since)

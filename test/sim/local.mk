@@ -8,7 +8,7 @@ kernel_wraps = -Wl,--wrap=socket -Wl,--wrap=connect -Wl,--wrap=bind -Wl,--wrap=l
 	-Wl,--wrap=epoll_create1 -Wl,--wrap=eventfd -Wl,--wrap=epoll_ctl -Wl,--wrap=epoll_wait \
 	-Wl,--wrap=clock_gettime -Wl,--wrap=getrandom -Wl,--wrap=open -Wl,--wrap=calloc \
 	-Wl,--wrap=malloc -Wl,--wrap=aligned_alloc -Wl,--wrap=realloc -Wl,--wrap=free \
-	-Wl,--wrap=sched_yield -Wl,--wrap=dofi_run_delay_refresh \
+	-Wl,--wrap=sched_yield -Wl,--wrap=dofi_run_delay_recent \
 	-Wl,--wrap=dofi_run_delay_is_high -Wl,--wrap=dofi_random -Wl,--wrap=getifaddrs \
 	-Wl,--wrap=mmap -Wl,--wrap=munmap
 sim_kernel = %D%/kernel.c %D%/kernel.h %D%/bare_ia.c %D%/bare_ia.h %D%/must.h

@@ -11,6 +11,7 @@
 
 #define SECOND_NS 1000000000u
 #define TASKS     "/proc/self/task"
+#define MOST      64 /* threads that are looked at; the oldest come first */
 
 /* The file has the time on a processor, the time of waiting for one, and the number of turns. */
 static uint64_t delay_of(const char *task)
@@ -37,17 +38,21 @@ static struct dofi_run_delay measure(void)
 
 	if (!tasks)
 		return sample;
-	while ((task = readdir(tasks)))
-		if (task->d_name[0] != '.')
-			sample.waited += delay_of(task->d_name);
+	for (int n = 0; n < MOST && (task = readdir(tasks));) {
+		if (task->d_name[0] == '.')
+			continue;
+		sample.waited += delay_of(task->d_name);
+		n++;
+	}
 	closedir(tasks);
 	return sample;
 }
 
-void dofi_run_delay_refresh(struct dofi_run_delay *sample)
+struct dofi_run_delay dofi_run_delay_recent(struct dofi_run_delay *latest)
 {
-	if (!sample->at || dofi_now() - sample->at > SECOND_NS)
-		*sample = measure();
+	if (!latest->at || dofi_now() - latest->at > SECOND_NS)
+		*latest = measure();
+	return *latest;
 }
 
 bool dofi_run_delay_is_high(const struct dofi_run_delay *since)

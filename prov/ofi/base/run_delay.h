@@ -14,8 +14,11 @@ struct dofi_run_delay {
 	uint64_t waited; /* of all threads up to then, ns; 0: the kernel keeps no statistics */
 };
 
-/* Measures anew if the sample is older than a second, because it takes some us for each thread. */
-void dofi_run_delay_refresh(struct dofi_run_delay *sample);
+/*
+ * The latest sample, at most a second old. A new one takes some us for each thread, so it is taken
+ * only when the one in *latest is older.
+ */
+struct dofi_run_delay dofi_run_delay_recent(struct dofi_run_delay *latest);
 
 /* Whether the threads have waited for at least a quarter of the time since the sample. */
 bool dofi_run_delay_is_high(const struct dofi_run_delay *since);

@@ -199,12 +199,6 @@ static bool begins_anew(struct dofi_conn *conn)
 	return true;
 }
 
-/*
- * On an overloaded host the peer may not have handled ACCEPT yet, or may still be making its
- * endpoint. A peer that has given up answers CANCEL. A peer that answers COUNTED has already asked
- * its fabric to connect, because it got ACCEPT before this question. If the fabric has lost that
- * request, the path never comes. So the number of questions is limited even if the peer answers.
- */
 static bool may_ask(const struct dofi_conn *conn)
 {
 	if (conn->questions < MAX_QUESTIONS)
@@ -212,15 +206,19 @@ static bool may_ask(const struct dofi_conn *conn)
 	return conn->questions < MOST_QUESTIONS && dofi_run_delay_is_high(&conn->delay);
 }
 
+/*
+ * On an overloaded host the peer may not have handled ACCEPT yet, or may still be making its
+ * endpoint. A peer that has given up answers CANCEL. A peer that answers COUNTED has already asked
+ * its fabric to connect, because it got ACCEPT before this question. If the fabric has lost that
+ * request, the path never comes. So the number of questions is limited even if the peer answers.
+ */
 static bool peer_goes_on(struct dofi_conn *conn)
 {
 	struct dofi_msg ask = {.type = DOFI_MSG_COUNT, .number = conn->count_asked};
-	struct dofi_run_delay *delay = &conn->ia->cm.delay;
 
 	if (!conn->chan || conn->chan->state != DOFI_CHAN_UP || !may_ask(conn))
 		return false;
-	dofi_run_delay_refresh(delay);
-	conn->delay = *delay;
+	conn->delay = dofi_run_delay_recent(&conn->ia->cm.delay);
 	conn->questions++;
 	dofi_conn_send(conn, &ask);
 	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + handshake_ns(conn->ia));

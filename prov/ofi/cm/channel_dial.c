@@ -83,8 +83,7 @@ int dofi_chan_start_dial(struct dofi_chan *chan)
 	setsockopt(chan->fd.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	begin_anew(chan);
 	chan->tries++;
-	dofi_run_delay_refresh(&chan->ia->cm.delay);
-	chan->delay = chan->ia->cm.delay;
+	chan->delay = dofi_run_delay_recent(&chan->ia->cm.delay);
 	if (connect(chan->fd.fd, (const struct sockaddr *)to, dofi_addr_len(to)) &&
 	    errno != EINPROGRESS)
 		ret = -errno;

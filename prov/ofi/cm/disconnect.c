@@ -128,10 +128,7 @@ bool dofi_conn_data_may_follow(struct dofi_conn *conn, uint32_t sent)
 
 static void wait_a_while(struct dofi_conn *conn)
 {
-	struct dofi_cm *cm = &conn->ia->cm;
-
-	dofi_run_delay_refresh(&cm->delay);
-	conn->delay = cm->delay;
+	conn->delay = dofi_run_delay_recent(&conn->ia->cm.delay);
 	conn->prolonged = 0;
 	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + LAST_WORD_NS);
 }

@@ -256,7 +256,7 @@ struct dofi_cm {
 	struct dofi_list strangers; /* accepted sockets that have not sent HELLO, oldest first */
 	struct dofi_list dead;
 	uint64_t last_answer;        /* when a peer that was dialled got on with its handshake */
-	struct dofi_run_delay delay; /* a second before the latest dial, or later */
+	struct dofi_run_delay delay; /* the latest sample */
 	uint32_t nstrangers, max_strangers;
 	struct dofi_list listeners;         /* of struct dofi_sp, by link */
 	uint32_t naccepted;                 /* accepted channels that are up; crowd.h */

@@ -43,10 +43,10 @@ int __wrap_open(const char *path, int flags, ...)
 
 START_TEST(the_second_number_counts)
 {
-	struct dofi_run_delay sample = {0};
+	struct dofi_run_delay latest = {0}, sample;
 
 	statistics = "7000 5000 3\n";
-	dofi_run_delay_refresh(&sample);
+	sample = dofi_run_delay_recent(&latest);
 	ck_assert_uint_eq(sample.waited, 5000);
 	ck_assert_uint_eq(sample.at, now_ns);
 }
@@ -54,17 +54,15 @@ END_TEST
 
 START_TEST(a_sample_is_used_for_a_second)
 {
-	struct dofi_run_delay sample = {0};
+	struct dofi_run_delay latest = {0};
 
 	statistics = "1 10 1\n";
-	dofi_run_delay_refresh(&sample);
+	dofi_run_delay_recent(&latest);
 	statistics = "1 20 1\n";
 	now_ns += S;
-	dofi_run_delay_refresh(&sample);
-	ck_assert_uint_eq(sample.waited, 10);
+	ck_assert_uint_eq(dofi_run_delay_recent(&latest).waited, 10);
 	now_ns++;
-	dofi_run_delay_refresh(&sample);
-	ck_assert_uint_eq(sample.waited, 20);
+	ck_assert_uint_eq(dofi_run_delay_recent(&latest).waited, 20);
 }
 END_TEST
 
