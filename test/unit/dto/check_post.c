@@ -630,6 +630,34 @@ static TCase *fast_path(void)
 	return tc;
 }
 
+/* Slots for shared memory alone do not make the IA offer more than its fabric does. */
+START_TEST(a_connection_by_memory_offers_what_the_fabric_offers)
+{
+	const DAT_DTO_COOKIE cookie = {.as_64 = 1};
+	static struct dofi_ctrl_slots memory;
+
+	ep.state = DAT_EP_STATE_UNCONNECTED; /* the next thing that is checked */
+	ep.path_up = false;
+	ep.streams = true;
+	ia.ctrl_memory.slots = &memory;
+	ia.ctrl_memory.local = _i;
+	ia.has_immediates = true;
+	ck_assert_int_eq(DAT_GET_TYPE(dofi_ep_post_send_invalidate(&ep, 1, segments, cookie,
+								   DAT_COMPLETION_DEFAULT_FLAG, 1)),
+			 _i ? DAT_MODEL_NOT_SUPPORTED : DAT_INVALID_STATE);
+	ck_assert_int_eq(DAT_GET_TYPE(dofi_ep_post_write_immediate(&ep, 1, segments, cookie,
+								   &remote, 1,
+								   DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_INVALID_STATE);
+	ia.has_immediates = false;
+	ck_assert_int_eq(DAT_GET_TYPE(dofi_ep_post_write_immediate(&ep, 1, segments, cookie,
+								   &remote, 1,
+								   DAT_COMPLETION_DEFAULT_FLAG)),
+			 _i ? DAT_MODEL_NOT_SUPPORTED : DAT_INVALID_STATE);
+	expect(DOFI_OP_SEND, 0, 0);
+}
+END_TEST
+
 static TCase *others(void)
 {
 	TCase *tc = tcase_create("others");
@@ -640,6 +668,7 @@ static TCase *others(void)
 	tcase_add_loop_test(tc, unknown_flags_are_refused, 0, N_OPS);
 	tcase_add_loop_test(tc, requests_need_a_connection, 0, N_REQUESTS);
 	tcase_add_test(tc, receives_wait_for_a_connection);
+	tcase_add_loop_test(tc, a_connection_by_memory_offers_what_the_fabric_offers, 0, 2);
 	tcase_add_loop_test(tc, posts_after_the_end_are_flushed, 0, N_OPS);
 	tcase_add_loop_test(tc, requests_that_are_not_plain_take_the_slow_path, 0, N_OPS);
 	tcase_add_test(tc, the_remote_segment_need_not_fit);
