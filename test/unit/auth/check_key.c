@@ -72,6 +72,16 @@ static void put_secret(const char *text)
 	put_file(file, text, strlen(text), 0600);
 }
 
+#define FOLDER_SIZE 128
+
+/* Makes the folder of the user's key, and returns its descriptor. */
+static int make_folder(char folder[FOLDER_SIZE])
+{
+	snprintf(folder, FOLDER_SIZE, "%s/.dat-ofi", dir);
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	return open(folder, O_RDONLY | O_DIRECTORY);
+}
+
 /* --- file systems; the linker redirects these calls --- */
 
 static int write_error, fsync_error, link_error, read_error, close_error, open_error;
@@ -521,7 +531,7 @@ END_TEST
 
 START_TEST(test_a_folder_that_others_may_write_to_is_refused)
 {
-	char folder[128];
+	char folder[FOLDER_SIZE];
 	struct dofi_key key;
 
 	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
@@ -534,7 +544,7 @@ END_TEST
 
 START_TEST(test_a_folder_that_is_a_link_is_refused)
 {
-	char folder[128], real[128];
+	char folder[FOLDER_SIZE], real[128];
 	struct dofi_key key;
 
 	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
@@ -596,7 +606,7 @@ END_TEST
 START_TEST(test_creating_a_key_leaves_no_temporary_file)
 {
 	struct dofi_key key;
-	char folder[128];
+	char folder[FOLDER_SIZE];
 	int fd;
 
 	ck_assert_int_eq(load(&key, "user", ""), 0);
@@ -615,13 +625,11 @@ END_TEST
 START_TEST(test_a_key_that_can_not_be_stored_leaves_no_file)
 {
 	static const int errors[] = {EIO, ENOSPC, EDQUOT, ENOSPC, EIO};
-	char folder[128];
+	char folder[FOLDER_SIZE];
 	struct dofi_key key;
 	int fd, ret;
 
-	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
-	ck_assert_int_eq(mkdir(folder, 0700), 0);
-	fd = open(folder, O_RDONLY | O_DIRECTORY);
+	fd = make_folder(folder);
 	write_error = _i == 0 ? EIO : 0;
 	most = _i == 1 ? 10 : SIZE_MAX;
 	fsync_error = _i == 2 ? EDQUOT : 0;
@@ -639,12 +647,10 @@ END_TEST
 
 START_TEST(test_without_random_bytes_there_is_no_new_key)
 {
-	char folder[128];
+	char folder[FOLDER_SIZE];
 	int fd;
 
-	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
-	ck_assert_int_eq(mkdir(folder, 0700), 0);
-	fd = open(folder, O_RDONLY | O_DIRECTORY);
+	fd = make_folder(folder);
 	random_fails_at = _i;
 	ck_assert_int_eq(dofi_secret_make(fd, "key"), -EPERM);
 	ck_assert_int_eq(random_fails_at, 0);
@@ -655,12 +661,10 @@ END_TEST
 
 START_TEST(test_a_folder_that_is_gone_gets_no_key)
 {
-	char folder[128];
+	char folder[FOLDER_SIZE];
 	int fd;
 
-	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
-	ck_assert_int_eq(mkdir(folder, 0700), 0);
-	fd = open(folder, O_RDONLY | O_DIRECTORY);
+	fd = make_folder(folder);
 	ck_assert_int_eq(rmdir(folder), 0);
 	ck_assert_int_eq(dofi_secret_make(fd, "key"), -ENOENT);
 	close(fd);
@@ -672,7 +676,7 @@ START_TEST(test_a_file_system_without_hard_links)
 {
 	static const int errors[] = {EPERM, EOPNOTSUPP, ENOSYS, EMLINK};
 	struct dofi_key first, second;
-	char folder[128];
+	char folder[FOLDER_SIZE];
 	int fd;
 
 	link_error = errors[_i];
@@ -690,7 +694,7 @@ END_TEST
 
 START_TEST(test_a_file_in_place_of_the_folder_is_refused)
 {
-	char folder[128];
+	char folder[FOLDER_SIZE];
 	struct dofi_key key;
 
 	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);

@@ -242,15 +242,12 @@ START_TEST(test_line_replaces_the_default_name)
 END_TEST
 
 /* The loader does not find our provider, but it is in the directory of the registry. */
-START_TEST(test_default_provider_is_found_beside_the_registry)
+/* Another program opens ofi-tcp by this registry, without LD_LIBRARY_PATH. Returns its status. */
+static int open_by(const char *libdat)
 {
-	char libdat[PATH_MAX];
+	pid_t pid = fork();
 	int status;
-	pid_t pid;
 
-	t_conf("# nothing\n");
-	snprintf(libdat, sizeof(libdat), "%s/" T_LIBDAT, getenv("T_DIR"));
-	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (!pid) {
 		unsetenv("LD_LIBRARY_PATH");
@@ -258,6 +255,17 @@ START_TEST(test_default_provider_is_found_beside_the_registry)
 		_exit(127);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+START_TEST(test_default_provider_is_found_beside_the_registry)
+{
+	char libdat[PATH_MAX];
+	int status;
+
+	t_conf("# nothing\n");
+	snprintf(libdat, sizeof(libdat), "%s/" T_LIBDAT, getenv("T_DIR"));
+	status = open_by(libdat);
 	ck_assert_int_eq(status, 0);
 }
 END_TEST
@@ -268,18 +276,10 @@ START_TEST(test_default_provider_that_is_nowhere)
 	int log = t_capture(STDERR_FILENO), status;
 	char libdat[PATH_MAX];
 	const char *text;
-	pid_t pid;
 
 	t_conf("# nothing\n");
 	ck_assert_ptr_nonnull(realpath(own_libdat(), libdat));
-	pid = fork();
-	ck_assert_int_ge(pid, 0);
-	if (!pid) {
-		unsetenv("LD_LIBRARY_PATH");
-		execl(T_PLUGIN_OPEN, "plugin_open", libdat, "ofi-tcp", (char *)NULL);
-		_exit(127);
-	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	status = open_by(libdat);
 	if (!status)
 		t_skip("our provider is installed");
 	ck_assert_int_eq(WEXITSTATUS(status), 1);
