@@ -47,8 +47,8 @@ ISOLATED = ("unshare", "--net", "--ipc", "--pid", "--mount", "--fork", "--kill-c
             "mount -t proc proc /proc && mount -t tmpfs tmpfs /dev/shm && ip link set lo up && "
             'exec "$@"', "sh")
 # The standard input of tests. It is not /dev/null: a mutant that runs as root may change its mode.
-NOTHING, writer = os.pipe()
-os.close(writer)
+NOTHING, _writer = os.pipe()
+os.close(_writer)
 # Seconds that no unmutated test of a few seconds comes near
 LEAST_LIMIT = int(os.environ.get("MUTANTS_LIMIT", "60"))
 # Seconds of one case, when the machine is not busy
