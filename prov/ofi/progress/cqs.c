@@ -104,6 +104,15 @@ static size_t first_size(const struct dofi_ia *ia)
 	return ia->quirks & DOFI_QUIRK_QUEUE_MAPPING ? 2 * CQ_SIZE : CQ_SIZE;
 }
 
+/*
+ * Connections share a queue only if it polls sockets. The queue of a device must have room for the
+ * operations of all its connections.
+ */
+static bool may_share(const struct dofi_ia *ia)
+{
+	return ia->cq_wait == FI_WAIT_POLLFD && !(ia->quirks & DOFI_QUIRK_QUEUE_PAIRS);
+}
+
 int dofi_cqs_open(struct dofi_ia *ia)
 {
 	int ret;
@@ -114,7 +123,7 @@ int dofi_cqs_open(struct dofi_ia *ia)
 	if (ret)
 		return ret;
 	ia->cq = ia->cqs.list[0].fid;
-	if (ia->cq_wait == FI_WAIT_POLLFD && dofi_cq_ready_open(&ia->cqs))
+	if (may_share(ia) && dofi_cq_ready_open(&ia->cqs))
 		DOFI_LOG_I("IA %s: no epoll set; many connections will be slow to poll", ia->name);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/progress/cqs.h"
+#include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
 
@@ -191,6 +192,22 @@ START_TEST(without_another_queue_the_longest_is_used)
 }
 END_TEST
 
+/* verbs has a list of descriptors, too, but libfabric reserves entries of its queues. */
+START_TEST(a_queue_of_a_device_is_not_shared_without_room)
+{
+	has_lists = true;
+	ia.quirks = DOFI_QUIRK_QUEUE_PAIRS;
+	ck_assert_int_eq(dofi_cqs_open(&ia), 0);
+	ck_assert_int_eq(ia.cq_wait, FI_WAIT_POLLFD);
+	ck_assert(!ia.cqs.shared);
+	for (int i = 0; i < 64; i++)
+		ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST / 64), 0);
+	ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST / 64), 1);
+	ck_assert_uint_eq(ia.cqs.list[1].size, 2 * FIRST);
+	ck_assert_int_eq(waits[1], FI_WAIT_POLLFD);
+}
+END_TEST
+
 /* --- a fabric over sockets --- */
 
 #define FEW   8u   /* connections of the list */
@@ -295,6 +312,7 @@ int main(void)
 	tcase_add_test(tc, a_device_with_short_queues_has_more_of_them);
 	tcase_add_test(tc, a_large_endpoint_gets_a_queue_of_its_size);
 	tcase_add_loop_test(tc, without_another_queue_the_longest_is_used, 0, 2);
+	tcase_add_test(tc, a_queue_of_a_device_is_not_shared_without_room);
 	tcase_add_test(tc, few_connections_share_the_list_and_later_ones_other_queues);
 	tcase_add_test(tc, there_are_not_more_queues_than_can_be_watched);
 	tcase_add_loop_test(tc, without_a_shared_queue_the_list_serves_all, 0, 2);
