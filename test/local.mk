@@ -15,6 +15,7 @@ unit_tests = \
 	%D%/unit/cm/check_linger \
 	%D%/unit/cm/check_channel %D%/unit/cm/check_strangers \
 	%D%/unit/dto/check_failure \
+	%D%/unit/cm/check_channel_find \
 	%D%/unit/cm/check_crowd \
 	%D%/unit/progress/check_cqs \
 	%D%/unit/dto/check_credit \
@@ -443,6 +444,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
 %C%_unit_cm_check_drain_LDADD = $(p2_libs)
+%C%_unit_cm_check_channel_find_SOURCES = %D%/unit/cm/check_channel_find.c $(t_headers)
+%C%_unit_cm_check_channel_find_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_channel_find_LINK = $(LINK) -Wl,--wrap=dofi_addr_equal \
+	-Wl,--wrap=dofi_addr_same_host
+%C%_unit_cm_check_channel_find_LDADD = $(p2_libs)
 %C%_unit_cm_check_crowd_SOURCES = %D%/unit/cm/check_crowd.c $(t_headers)
 %C%_unit_cm_check_crowd_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_crowd_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_chan_close \

@@ -140,6 +140,7 @@ dofi_cm_sources = \
 	%D%/cm/accept.c %D%/cm/accept.h \
 	%D%/cm/channel.c %D%/cm/channel.h \
 	%D%/cm/channel_dial.c %D%/cm/channel_dial.h \
+	%D%/cm/channel_find.c %D%/cm/channel_find.h \
 	%D%/cm/channel_read.c %D%/cm/channel_read.h \
 	%D%/cm/channel_send.c %D%/cm/channel_send.h \
 	%D%/cm/cm.c %D%/cm/cm.h \

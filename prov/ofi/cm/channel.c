@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cm/channel_dial.h"
+#include "cm/channel_find.h"
 #include "cm/channel_read.h"
 #include "cm/channel_send.h"
 #include "cm/conn.h"
@@ -60,6 +61,8 @@ struct dofi_chan *dofi_chan_new(struct dofi_ia *ia, int fd, enum dofi_chan_state
 	dofi_list_init(&chan->link);
 	dofi_list_init(&chan->waiting);
 	dofi_list_init(&chan->conns);
+	dofi_list_init(&chan->host_link);
+	dofi_list_init(&chan->peer_link);
 	return chan;
 }
 
@@ -105,6 +108,7 @@ void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly)
 	close_socket(chan);
 	dofi_timer_cancel(chan->ia, &chan->timer);
 	dofi_stall_end(chan->ia, &chan->answer);
+	dofi_chan_forget_names(chan);
 	dofi_list_del(&chan->link);
 	dofi_list_add_tail(&cm->dead, &chan->link);
 	dofi_work_defer(chan->ia, &chan->work);
@@ -165,7 +169,7 @@ static void wait_for_use(struct dofi_chan *chan)
 
 const char *dofi_chan_peer_text(const struct dofi_chan *chan, char text[DOFI_ADDR_TEXT])
 {
-	struct sockaddr_storage addr = chan->names[0];
+	struct sockaddr_storage addr = chan->names[0].addr;
 	socklen_t size = sizeof(addr);
 
 	if (chan->accepted && getpeername(chan->fd.fd, (struct sockaddr *)&addr, &size))
@@ -207,7 +211,8 @@ static void announce(struct dofi_chan *chan)
  */
 static void set_remote(struct dofi_chan *chan)
 {
-	const struct sockaddr_storage *socket = chan->accepted ? &chan->source : &chan->names[0];
+	const struct sockaddr_storage *socket =
+		chan->accepted ? &chan->source : &chan->names[0].addr;
 	const struct sockaddr_storage *said = &chan->peer.addr;
 	bool trusted = dofi_addr_same_host(said, socket) ||
 		       (dofi_netdev_is_ours(socket) && dofi_netdev_is_ours(said));
@@ -234,9 +239,11 @@ void dofi_chan_handshake_done(struct dofi_chan *chan)
 		dofi_list_del(&chan->link);
 		dofi_list_add_tail(&cm->chans, &chan->link);
 		wait_for_use(chan);
-	} else if (chan->asks || !dofi_chan_merge(chan)) {
-		announce(chan);
+		return;
 	}
+	dofi_chan_make_known(chan);
+	if (chan->asks || !dofi_chan_merge(chan))
+		announce(chan);
 }
 
 static bool may_dial_again(const struct dofi_chan *chan)

@@ -32,6 +32,12 @@ enum dofi_handshake_step { DOFI_STEP_HELLO, DOFI_STEP_PROOF, DOFI_STEP_DETAILS }
 /* A channel remembers the last few addresses that were dialled and led to its peer. */
 #define DOFI_CHAN_NAMES 8u
 
+struct dofi_chan_name {
+	struct dofi_list link; /* ia->cm.names */
+	struct dofi_chan *chan;
+	struct sockaddr_storage addr;
+};
+
 struct dofi_chan {
 	struct dofi_list link; /* ia->cm.chans, .strangers or .dead */
 	struct dofi_ia *ia;
@@ -49,10 +55,12 @@ struct dofi_chan {
 	uint32_t tries;
 	struct dofi_run_delay delay; /* a second before it was dialled, or later */
 	uint32_t overdue;            /* HANDSHAKE: how often the limit of time was over */
-	struct sockaddr_storage names[DOFI_CHAN_NAMES]; /* [0]: where the socket was dialled */
-	uint32_t nnames;
-	enum dofi_handshake_step step; /* of HANDSHAKE */
-	struct dofi_handshake shake;   /* the messages of the handshake so far */
+	/* dialled: channel_find.h; [0]: where the socket was dialled */
+	struct dofi_chan_name names[DOFI_CHAN_NAMES];
+	uint32_t nnames, nreplaced;
+	struct dofi_list host_link, peer_link; /* dialled, UP: ia->cm.hosts, .peers */
+	enum dofi_handshake_step step;         /* of HANDSHAKE */
+	struct dofi_handshake shake;           /* the messages of the handshake so far */
 	/* made of both HELLOs; seals all frames behind the proofs */
 	struct dofi_session session;
 	struct sockaddr_storage source; /* accepted: source address of the socket, port 0 */

@@ -4,6 +4,7 @@
 #include "base/addr.h"
 #include "base/clock.h"
 #include "cm/channel.h"
+#include "cm/channel_find.h"
 #include "cm/channel_send.h"
 #include "cm/conn.h"
 #include "cm/connect.h"
@@ -72,7 +73,7 @@ void dofi_chan_dial_later(struct dofi_chan *chan)
 
 int dofi_chan_start_dial(struct dofi_chan *chan)
 {
-	const struct sockaddr_storage *to = &chan->names[0];
+	const struct sockaddr_storage *to = &chan->names[0].addr;
 	int ret, on = 1;
 
 	dofi_assert_held(&chan->ia->engine.lock);
@@ -131,43 +132,6 @@ void dofi_chan_dial_done(struct dofi_chan *chan)
 	dofi_chan_flush(chan);
 }
 
-static bool has_name(const struct dofi_chan *chan, const struct sockaddr_storage *name)
-{
-	for (uint32_t i = 0; i < chan->nnames; i++)
-		if (dofi_addr_equal(&chan->names[i], name))
-			return true;
-	return false;
-}
-
-/* The first name is that of the socket and stays. A new name replaces the oldest of the others. */
-static void add_name(struct dofi_chan *chan, const struct sockaddr_storage *name)
-{
-	if (has_name(chan, name))
-		return;
-	if (chan->nnames < DOFI_CHAN_NAMES) {
-		chan->names[chan->nnames++] = *name;
-		return;
-	}
-	memmove(&chan->names[1], &chan->names[2], (DOFI_CHAN_NAMES - 2) * sizeof(*name));
-	chan->names[DOFI_CHAN_NAMES - 1] = *name;
-}
-
-/*
- * Finds the newest channel that we dialled to that name, because a port may have got another owner.
- */
-static struct dofi_chan *find_named(struct dofi_cm *cm, const struct sockaddr_storage *name,
-				    bool afresh)
-{
-	for (struct dofi_list *node = cm->chans.prev; node != &cm->chans; node = node->prev) {
-		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
-
-		if (!chan->accepted && !chan->send_err &&
-		    !(afresh && chan->state == DOFI_CHAN_UP) && has_name(chan, name))
-			return chan;
-	}
-	return NULL;
-}
-
 static int dial_new(struct dofi_ia *ia, const struct sockaddr_storage *name,
 		    struct dofi_chan **chan_p)
 {
@@ -176,9 +140,10 @@ static int dial_new(struct dofi_ia *ia, const struct sockaddr_storage *name,
 
 	if (!chan)
 		return -ENOMEM;
-	add_name(chan, name);
+	dofi_chan_add_name(chan, name);
 	ret = dofi_chan_start_dial(chan);
 	if (ret) {
+		dofi_chan_forget_names(chan);
 		free(chan);
 		return ret;
 	}
@@ -197,7 +162,7 @@ int dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16
 	dofi_assert_held(&ia->engine.lock);
 	if (!dofi_addr_set(&name, remote, port))
 		return -EAFNOSUPPORT;
-	chan = find_named(&ia->cm, &name, conn->redialled);
+	chan = dofi_chan_find_named(&ia->cm, &name, conn->redialled);
 	if (!chan) {
 		ret = dial_new(ia, &name, &chan);
 		if (ret)
@@ -211,32 +176,6 @@ int dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16
 	return 0;
 }
 
-static struct dofi_chan *other_to_same_peer(const struct dofi_chan *chan)
-{
-	DOFI_LIST_FOR(node, &chan->ia->cm.chans)
-	{
-		struct dofi_chan *other = DOFI_CONTAINER(node, struct dofi_chan, link);
-
-		if (other != chan && other->state == DOFI_CHAN_UP && !other->accepted &&
-		    !other->send_err && dofi_details_are_of_one(&other->peer, &chan->peer))
-			return other;
-	}
-	return NULL;
-}
-
-static bool host_is_known(const struct dofi_chan *chan)
-{
-	DOFI_LIST_FOR(node, &chan->ia->cm.chans)
-	{
-		const struct dofi_chan *other = DOFI_CONTAINER(node, struct dofi_chan, link);
-
-		if (other != chan && other->state == DOFI_CHAN_UP && !other->accepted &&
-		    dofi_addr_same_host(&other->names[0], &chan->names[0]))
-			return true;
-	}
-	return false;
-}
-
 /*
  * The waiting connections send REQUEST without waiting for the DETAILS of the peer, which saves a
  * round trip. But if another channel leads to this host, both may lead to the same peer. Only its
@@ -245,7 +184,7 @@ static bool host_is_known(const struct dofi_chan *chan)
 void dofi_chan_proved(struct dofi_chan *chan)
 {
 	dofi_assert_held(&chan->ia->engine.lock);
-	if (host_is_known(chan))
+	if (dofi_chan_host_is_known(chan))
 		return;
 	chan->asks = true;
 	DOFI_LIST_FOR(node, &chan->waiting)
@@ -259,20 +198,18 @@ void dofi_chan_proved(struct dofi_chan *chan)
 
 bool dofi_chan_merge(struct dofi_chan *chan)
 {
-	struct dofi_chan *into = other_to_same_peer(chan);
+	struct dofi_chan *into = dofi_chan_find_twin(chan);
 	struct dofi_conn *conn;
 
 	dofi_assert_held(&chan->ia->engine.lock);
 	if (!into)
 		return false;
-	add_name(into, &chan->names[0]);
+	dofi_chan_add_name(into, &chan->names[0].addr);
+	dofi_chan_renew_names(into);
 	while ((conn = dofi_chan_pop(&chan->waiting))) {
 		conn->chan = into;
 		dofi_list_add_tail(&into->waiting, &conn->link);
 	}
-	/* Makes it the newest, because find_named searches from this end. */
-	dofi_list_del(&into->link);
-	dofi_list_add_tail(&into->ia->cm.chans, &into->link);
 	dofi_work_defer(into->ia, &into->work);
 	dofi_chan_close(chan, 0, true);
 	return true;

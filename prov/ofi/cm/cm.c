@@ -4,6 +4,7 @@
 
 #include "auth/crypto.h"
 #include "cm/channel.h"
+#include "cm/channel_find.h"
 #include "cm/channel_send.h"
 
 #include "cm/conn.h"
@@ -201,6 +202,7 @@ int dofi_cm_init(struct dofi_ia *ia)
 	dofi_list_init(&cm->chans);
 	dofi_list_init(&cm->strangers);
 	dofi_list_init(&cm->dead);
+	dofi_chan_find_init(cm);
 	dofi_list_init(&cm->listeners);
 	dofi_list_init(&cm->binds);
 	cm->answered.run = answered;
