@@ -201,7 +201,7 @@ void bare_ia_check_rest(const struct dofi_ia *ia)
 {
 	const struct dofi_engine *e = &ia->engine;
 
-	MUST(dofi_list_empty(&e->timers));
+	MUST(!e->timers);
 	MUST(dofi_list_empty(&e->work));
 	MUST(dofi_list_empty(&e->stalled));
 	MUST(e->nstalled == 0);

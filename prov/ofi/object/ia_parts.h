@@ -39,10 +39,11 @@ struct dofi_fd {
 	void (*ready)(struct dofi_fd *fd, uint32_t epoll_events);
 };
 
-/* fire() runs once, with engine.lock held, when the timer has been removed from the list. */
+/* fire() runs once, with engine.lock held, when the timer is not set any more. */
 struct dofi_timer {
-	struct dofi_list link;
-	uint64_t deadline; /* CLOCK_MONOTONIC, ns */
+	struct dofi_timer *child, *next; /* of the heap; timer.c */
+	struct dofi_timer **place;       /* the pointer that leads here; NULL: not set */
+	uint64_t deadline;               /* CLOCK_MONOTONIC, ns */
 	void (*fire)(struct dofi_timer *timer);
 };
 
@@ -92,7 +93,7 @@ struct dofi_engine {
 	/* eventfd: wakes the driver, which sleeps on it, quiet_epfd and the CQ */
 	int wake_fd;
 	int park_fd;                 /* eventfd: wakes the parked progress thread */
-	struct dofi_list timers;     /* by deadline; guarded by lock */
+	struct dofi_timer *timers;   /* a heap: the first deadline on top; guarded by lock */
 	_Atomic uint64_t next_timer; /* deadline of the first timer, or UINT64_MAX */
 
 	struct dofi_lock stalled_lock; /* a leaf */

@@ -170,7 +170,6 @@ int dofi_engine_init(struct dofi_ia *ia)
 
 	dofi_lock_init_level(&e->lock, DOFI_LEVEL_ENGINE);
 	dofi_lock_init_level(&e->stalled_lock, DOFI_LEVEL_LEAF);
-	dofi_list_init(&e->timers);
 	dofi_list_init(&e->work);
 	dofi_list_init(&e->stalled);
 	e->has_fabric = true;

@@ -5,47 +5,89 @@
 #include "base/clock.h"
 #include "progress/wait.h"
 
-static struct dofi_timer *first_timer(struct dofi_engine *e)
+/*
+ * The timers are a pairing heap: a timer is not due before the one above it. Most timers are
+ * cancelled, so they are not sorted further.
+ */
+static struct dofi_timer *meld(struct dofi_timer *a, struct dofi_timer *b)
 {
-	return dofi_list_empty(&e->timers)
-		       ? NULL
-		       : DOFI_CONTAINER(e->timers.next, struct dofi_timer, link);
+	struct dofi_timer *top = b->deadline < a->deadline ? b : a, *below = top == a ? b : a;
+
+	below->next = top->child;
+	if (below->next)
+		below->next->place = &below->next;
+	below->place = &top->child;
+	top->child = below;
+	return top;
+}
+
+/* Melds a row of heaps in pairs, and then the pairs. */
+static struct dofi_timer *meld_row(struct dofi_timer *row)
+{
+	struct dofi_timer *pairs = NULL, *all = NULL, *first, *second;
+
+	while ((first = row)) {
+		second = first->next;
+		row = second ? second->next : NULL;
+		first = second ? meld(first, second) : first;
+		first->next = pairs;
+		pairs = first;
+	}
+	while ((first = pairs)) {
+		pairs = first->next;
+		all = all ? meld(all, first) : first;
+	}
+	return all;
+}
+
+static void add_heap(struct dofi_engine *e, struct dofi_timer *heap)
+{
+	e->timers = e->timers ? meld(e->timers, heap) : heap;
+	e->timers->next = NULL;
+	e->timers->place = &e->timers;
+}
+
+static void remove_timer(struct dofi_engine *e, struct dofi_timer *timer)
+{
+	struct dofi_timer *below = meld_row(timer->child);
+
+	*timer->place = timer->next;
+	if (timer->next)
+		timer->next->place = timer->place;
+	timer->place = NULL;
+	if (below)
+		add_heap(e, below);
 }
 
 static void publish_next_timer(struct dofi_engine *e)
 {
-	struct dofi_timer *first = first_timer(e);
-
-	atomic_store_explicit(&e->next_timer, first ? first->deadline : UINT64_MAX,
+	atomic_store_explicit(&e->next_timer, e->timers ? e->timers->deadline : UINT64_MAX,
 			      memory_order_relaxed);
 }
 
 void dofi_timer_set(struct dofi_ia *ia, struct dofi_timer *timer, uint64_t deadline)
 {
 	struct dofi_engine *e = &ia->engine;
-	struct dofi_list *before = &e->timers;
 	bool was_first;
 
 	dofi_assert_held(&e->lock);
-	was_first = first_timer(e) == timer;
-	if (timer->link.next)
-		dofi_list_del(&timer->link);
+	was_first = e->timers == timer;
+	if (timer->place)
+		remove_timer(e, timer);
 	timer->deadline = deadline;
-	while (before->prev != &e->timers &&
-	       DOFI_CONTAINER(before->prev, struct dofi_timer, link)->deadline > deadline)
-		before = before->prev;
-	dofi_list_add_tail(before, &timer->link);
-	if (first_timer(e) == timer || was_first)
+	timer->child = NULL;
+	add_heap(e, timer);
+	if (e->timers == timer || was_first)
 		publish_next_timer(e); /* a deadline in the past would keep the sleepers awake */
-	if (first_timer(e) == timer)
+	if (e->timers == timer)
 		dofi_wait_kick(ia);
 }
 
 void dofi_timer_cancel(struct dofi_ia *ia, struct dofi_timer *timer)
 {
 	dofi_assert_held(&ia->engine.lock);
-	if (timer->link.next)
-		dofi_list_del(&timer->link);
+	if (timer->place)
+		remove_timer(&ia->engine, timer);
 	publish_next_timer(&ia->engine);
 }
 
@@ -56,8 +98,8 @@ int dofi_timer_run_due(struct dofi_ia *ia)
 	int fired = 0;
 
 	dofi_assert_held(&e->lock);
-	while ((timer = first_timer(e)) && timer->deadline <= dofi_now()) {
-		dofi_list_del(&timer->link);
+	while ((timer = e->timers) && timer->deadline <= dofi_now()) {
+		remove_timer(e, timer);
 		timer->fire(timer);
 		fired++;
 	}

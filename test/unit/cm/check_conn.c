@@ -214,7 +214,6 @@ static void setup(void)
 
 	dofi_lock_init(&e->lock);
 	dofi_lock(&e->lock);
-	dofi_list_init(&e->timers);
 	dofi_list_init(&e->work);
 	dofi_list_init(&burst_chan.conns);
 	burst_ia.trans = &trans;
@@ -256,13 +255,9 @@ static void make(struct dofi_conn *conn)
 /* Fires the timers that are due until then. */
 static void pass(uint64_t until)
 {
-	struct dofi_list *timers = &burst_ia.engine.timers;
+	struct dofi_timer *timer;
 
-	while (!dofi_list_empty(timers)) {
-		struct dofi_timer *timer = DOFI_CONTAINER(timers->next, struct dofi_timer, link);
-
-		if (timer->deadline > until)
-			break;
+	while ((timer = burst_ia.engine.timers) && timer->deadline <= until) {
 		if (timer->deadline > now)
 			now = timer->deadline;
 		dofi_timer_cancel(&burst_ia, timer);
@@ -464,7 +459,6 @@ START_TEST(completions_are_watched_for_messages_that_goodbye_overtook)
 	ia.cm.conns = table;
 	ia.cm.conns_size = 64;
 	ia.cm.nconns = 1;
-	dofi_list_init(&ia.engine.timers);
 	*conn = (struct dofi_conn){
 		.ia = &ia, .chan = &chan, .ep = &ep, .id = 1, .state = DOFI_CONN_ESTABLISHED};
 	dofi_lock(&ia.engine.lock);
@@ -553,7 +547,6 @@ START_TEST(an_end_waits_for_answers_about_a_truncated_message)
 	ia.cm.conns_size = 64;
 	ia.cq = &cq;
 	ia.cqs.n = 1;
-	dofi_list_init(&ia.engine.timers);
 	dofi_list_init(&ia.engine.work);
 	ia.engine.has_fabric = _i != 2; /* else the process exits */
 	srq.truncated = _i ? &truncated : NULL;

@@ -66,7 +66,6 @@ void __wrap_dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg)
 static void setup(void)
 {
 	dofi_lock_init(&ia.engine.lock);
-	dofi_list_init(&ia.engine.timers);
 	dofi_list_init(&ia.cm.chans);
 	dofi_list_init(&ia.cm.listeners);
 	snprintf(ia.name, sizeof(ia.name), "ofi-tcp-lo");

@@ -11,6 +11,7 @@
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/progress/engine.h"
+#include "../../../prov/ofi/progress/timer.h"
 #include "../../../prov/ofi/progress/wait.h"
 
 #include <rdma/fi_domain.h>
@@ -44,14 +45,11 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of)
 /* Lets this time pass and fires the timers that are due. */
 static void pass(uint64_t ns)
 {
-	now += ns;
-	while (!dofi_list_empty(&ia.engine.timers)) {
-		struct dofi_timer *timer =
-			DOFI_CONTAINER(ia.engine.timers.next, struct dofi_timer, link);
+	struct dofi_timer *timer;
 
-		if (timer->deadline > now)
-			return;
-		dofi_list_del(&timer->link);
+	now += ns;
+	while ((timer = ia.engine.timers) && timer->deadline <= now) {
+		dofi_timer_cancel(&ia, timer);
 		timer->fire(timer);
 	}
 }
@@ -174,7 +172,6 @@ static void setup(void)
 	dofi_lock_init(&ia.mr_lock);
 	dofi_list_init(&ia.drains);
 	ia.params.max_drains = 256;
-	dofi_list_init(&ia.engine.timers);
 	dofi_lock(&ia.engine.lock);
 }
 
@@ -183,7 +180,7 @@ static void teardown(void)
 	dofi_unlock(&ia.engine.lock);
 	dofi_drain_free_all(&ia);
 	ck_assert(dofi_list_empty(&ia.drains));
-	ck_assert(dofi_list_empty(&ia.engine.timers));
+	ck_assert_ptr_null(ia.engine.timers);
 	ck_assert_uint_eq(ia.ndrains, 0);
 }
 
@@ -277,7 +274,7 @@ START_TEST(messages_that_never_come_are_given_up)
 	complete();
 	ck_assert_int_eq(fabric.calls, 2);
 	ck_assert_uint_eq(ia.ndrains, 0);
-	ck_assert(dofi_list_empty(&ia.engine.timers));
+	ck_assert_ptr_null(ia.engine.timers);
 }
 END_TEST
 

@@ -39,7 +39,6 @@ static void setup(void)
 	dofi_lock_init(&ep.lock);
 	dofi_list_init(&ia.engine.stalled);
 	dofi_list_init(&ia.engine.work);
-	dofi_list_init(&ia.engine.timers);
 	dofi_list_init(&ia.cm.chans);
 	dofi_list_init(&ia.cm.dead);
 	dofi_list_init(&ia.cm.binds);

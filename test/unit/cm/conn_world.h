@@ -23,6 +23,7 @@
 #include "cm/service_point.h"
 #include "dto/ud.h"
 #include "progress/evd.h"
+#include "progress/timer.h"
 #include "object/ia.h"
 #include "object/transport.h"
 
@@ -320,7 +321,6 @@ static void setup(void)
 {
 	dofi_lock_init(&ia.engine.lock);
 	dofi_lock(&ia.engine.lock);
-	dofi_list_init(&ia.engine.timers);
 	dofi_list_init(&ia.engine.work);
 	dofi_list_init(&chan.waiting);
 	dofi_list_init(&chan.conns);
@@ -360,12 +360,7 @@ static void hear(enum dofi_msg_type type, enum dofi_reason reason, uint32_t coun
 
 static bool is_armed(const struct dofi_timer *timer)
 {
-	DOFI_LIST_FOR(node, &ia.engine.timers)
-	{
-		if (node == &timer->link)
-			return true;
-	}
-	return false;
+	return timer->place;
 }
 
 static void fire(struct dofi_timer *timer)
@@ -373,7 +368,7 @@ static void fire(struct dofi_timer *timer)
 	ck_assert(is_armed(timer));
 	if (timer->deadline > now)
 		now = timer->deadline;
-	dofi_list_del(&timer->link);
+	dofi_timer_cancel(&ia, timer);
 	timer->fire(timer);
 }
 

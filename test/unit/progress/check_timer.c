@@ -18,7 +18,6 @@ static void on_fire(struct dofi_timer *timer)
 static void setup(void)
 {
 	dofi_lock_init(&ia.engine.lock);
-	dofi_list_init(&ia.engine.timers);
 	dofi_list_init(&ia.engine.work);
 	atomic_store(&ia.engine.next_timer, UINT64_MAX);
 	dofi_lock(&ia.engine.lock);
@@ -67,6 +66,65 @@ START_TEST(test_deadline_follows_when_the_first_timer_moves)
 }
 END_TEST
 
+#define MANY 300u
+
+static struct dofi_timer many[MANY];
+static bool is_set[MANY];
+static uint64_t last_fired;
+static unsigned int nfired;
+
+/* Every third one is set again, and fires once more. */
+static void fire_in_order(struct dofi_timer *timer)
+{
+	size_t i = (size_t)(timer - many);
+
+	ck_assert(is_set[i]);
+	ck_assert_uint_ge(timer->deadline, last_fired);
+	last_fired = timer->deadline;
+	nfired++;
+	is_set[i] = i % 3 == 0 && timer->deadline < 1000000;
+	if (is_set[i])
+		dofi_timer_set(&ia, timer, timer->deadline + 1000000);
+}
+
+/* The deadline of the first one, found without the engine. */
+static uint64_t first_deadline(void)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (size_t i = 0; i < MANY; i++)
+		if (is_set[i] && many[i].deadline < first)
+			first = many[i].deadline;
+	return first;
+}
+
+START_TEST(test_many_timers_fire_in_the_order_of_their_deadlines)
+{
+	uint32_t random = 1;
+	unsigned int expected = 0;
+
+	for (unsigned int step = 0; step < 100 * MANY; step++) {
+		random = random * 1664525u + 1013904223u;
+		size_t i = (random >> 16) % MANY;
+
+		many[i].fire = fire_in_order;
+		is_set[i] = random >> 30;
+		if (is_set[i])
+			dofi_timer_set(&ia, &many[i], random >> 13 & 0x3ff);
+		else
+			dofi_timer_cancel(&ia, &many[i]);
+		ck_assert_uint_eq(next(), first_deadline());
+	}
+	for (size_t i = 0; i < MANY; i++)
+		expected += is_set[i] ? 1 + (i % 3 == 0) : 0;
+	ck_assert_uint_gt(expected, MANY / 2);
+	ck_assert_int_eq(dofi_timer_run_due(&ia), (int)expected);
+	ck_assert_uint_eq(nfired, expected);
+	ck_assert_uint_eq(next(), UINT64_MAX);
+	ck_assert_uint_eq(first_deadline(), UINT64_MAX);
+}
+END_TEST
+
 /* Callers go on polling as long as a round has handled something. */
 START_TEST(test_a_round_counts_the_timers_that_fired)
 {
@@ -90,6 +148,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_deadline_is_that_of_the_first_timer);
 	tcase_add_test(tc, test_deadline_follows_when_the_first_timer_moves);
+	tcase_add_test(tc, test_many_timers_fire_in_the_order_of_their_deadlines);
 	tcase_add_test(tc, test_a_round_counts_the_timers_that_fired);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
