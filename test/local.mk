@@ -30,6 +30,9 @@ unit_tests = \
 	%D%/unit/fabric/check_port_reservation \
 	%D%/unit/object/check_ia1 %D%/unit/object/check_ia2 \
 	%D%/unit/dto/check_issue \
+	%D%/unit/dto/check_remote \
+	%D%/unit/dto/check_retry \
+	%D%/unit/dto/check_ring \
 	%D%/unit/transport/check_shm_cleanup \
 	%D%/unit/transport/check_shm_layout \
 	%D%/unit/transport/check_shm_repair \
@@ -687,6 +690,16 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_issue_SOURCES = %D%/unit/dto/check_issue.c $(t_headers)
 %C%_unit_dto_check_issue_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_issue_LDADD = $(p2_libs)
+%C%_unit_dto_check_remote_SOURCES = %D%/unit/dto/check_remote.c $(t_headers)
+%C%_unit_dto_check_remote_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_remote_LDADD = $(p2_libs)
+%C%_unit_dto_check_retry_SOURCES = %D%/unit/dto/check_retry.c $(t_headers)
+%C%_unit_dto_check_retry_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_retry_LDADD = $(p2_libs)
+%C%_unit_dto_check_ring_SOURCES = %D%/unit/dto/check_ring.c $(t_headers)
+%C%_unit_dto_check_ring_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_ring_LINK = $(LINK) -Wl,--wrap=aligned_alloc
+%C%_unit_dto_check_ring_LDADD = $(p2_libs)
 %C%_unit_dto_check_post_SOURCES = %D%/unit/dto/check_post.c $(t_headers)
 %C%_unit_dto_check_post_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_post_LINK = $(LINK) -Wl,--wrap=dofi_engine_catch_up
