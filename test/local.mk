@@ -31,6 +31,10 @@ unit_tests = \
 	%D%/unit/fabric/check_port_reservation \
 	%D%/unit/object/check_ia1 %D%/unit/object/check_ia2 \
 	%D%/unit/dto/check_issue \
+	%D%/unit/dto/check_remote \
+	%D%/unit/dto/check_retry \
+	%D%/unit/dto/check_ring \
+	%D%/unit/dto/check_rmr \
 	%D%/unit/transport/check_shm_cleanup \
 	%D%/unit/transport/check_shm_layout \
 	%D%/unit/transport/check_shm_repair \
@@ -73,6 +77,7 @@ unit_tests = \
 	%D%/unit/transport/check_peer \
 	%D%/unit/transport/check_receive_slots \
 	%D%/unit/dto/check_post \
+	%D%/unit/dto/check_post_special \
 	%D%/unit/fabric/check_quirks \
 	%D%/unit/fabric/check_traits \
 	%D%/unit/transport/check_async_errors \
@@ -81,6 +86,7 @@ unit_tests = \
 	%D%/unit/dto/check_orphan \
 	%D%/unit/dto/check_receive \
 	%D%/unit/dto/check_reap \
+	%D%/unit/dto/check_release \
 	%D%/unit/registry/check_ext2 \
 	%D%/unit/registry/check_handle1 %D%/unit/registry/check_handle2 \
 	%D%/unit/registry/check_list1 %D%/unit/registry/check_list2 \
@@ -456,6 +462,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_crowd_LDADD = $(p2_libs)
 %C%_unit_dto_check_credit_SOURCES = %D%/unit/dto/check_credit.c $(t_headers)
 %C%_unit_dto_check_credit_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_credit_LINK = $(LINK) -Wl,--wrap=dofi_mr_map -Wl,--wrap=dofi_mr_abandon
 %C%_unit_dto_check_credit_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_cleanup_SOURCES = %D%/unit/transport/check_shm_cleanup.c $(t_headers)
 %C%_unit_transport_check_shm_cleanup_CPPFLAGS = $(p2_cppflags)
@@ -478,7 +485,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_control_message_LDADD = $(p2_libs)
 %C%_unit_dto_check_control_slots_SOURCES = %D%/unit/dto/check_control_slots.c $(t_headers)
 %C%_unit_dto_check_control_slots_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_control_slots_LINK = $(LINK) -Wl,--wrap=dofi_mr_map -Wl,--wrap=calloc
+%C%_unit_dto_check_control_slots_LINK = $(LINK) -Wl,--wrap=dofi_mr_map \
+	-Wl,--wrap=dofi_mr_abandon -Wl,--wrap=calloc
 %C%_unit_dto_check_control_slots_LDADD = $(p2_libs)
 %C%_unit_cm_check_truncated_SOURCES = %D%/unit/cm/check_truncated.c $(t_headers)
 %C%_unit_cm_check_truncated_CPPFLAGS = $(p2_cppflags)
@@ -693,10 +701,27 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_issue_SOURCES = %D%/unit/dto/check_issue.c $(t_headers)
 %C%_unit_dto_check_issue_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_issue_LDADD = $(p2_libs)
+%C%_unit_dto_check_remote_SOURCES = %D%/unit/dto/check_remote.c $(t_headers)
+%C%_unit_dto_check_remote_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_remote_LDADD = $(p2_libs)
+%C%_unit_dto_check_retry_SOURCES = %D%/unit/dto/check_retry.c $(t_headers)
+%C%_unit_dto_check_retry_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_retry_LDADD = $(p2_libs)
+%C%_unit_dto_check_ring_SOURCES = %D%/unit/dto/check_ring.c $(t_headers)
+%C%_unit_dto_check_ring_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_ring_LINK = $(LINK) -Wl,--wrap=aligned_alloc
+%C%_unit_dto_check_ring_LDADD = $(p2_libs)
+%C%_unit_dto_check_rmr_SOURCES = %D%/unit/dto/check_rmr.c $(t_headers)
+%C%_unit_dto_check_rmr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_rmr_LINK = $(LINK) -Wl,--wrap=dofi_mr_register
+%C%_unit_dto_check_rmr_LDADD = $(p2_libs)
 %C%_unit_dto_check_post_SOURCES = %D%/unit/dto/check_post.c $(t_headers)
 %C%_unit_dto_check_post_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_post_LINK = $(LINK) -Wl,--wrap=dofi_engine_catch_up
+%C%_unit_dto_check_post_LINK = $(LINK) -Wl,--wrap=dofi_engine_catch_up -Wl,--wrap=dofi_cno_run_due
 %C%_unit_dto_check_post_LDADD = $(p2_libs)
+%C%_unit_dto_check_post_special_SOURCES = %D%/unit/dto/check_post_special.c $(t_headers)
+%C%_unit_dto_check_post_special_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_post_special_LDADD = $(p2_libs)
 %C%_unit_base_check_lock_order_SOURCES = %D%/unit/base/check_lock_order.c $(t_headers)
 %C%_unit_base_check_lock_order_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_lock_order_LDADD = $(p2_libs)
@@ -748,6 +773,10 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_reap_SOURCES = %D%/unit/dto/check_reap.c $(t_headers)
 %C%_unit_dto_check_reap_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_reap_LDADD = $(p2_libs)
+%C%_unit_dto_check_release_SOURCES = %D%/unit/dto/check_release.c $(t_headers)
+%C%_unit_dto_check_release_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_release_LINK = $(LINK) -Wl,--wrap=dofi_cno_notify -Wl,--wrap=dofi_bind_cancel
+%C%_unit_dto_check_release_LDADD = $(p2_libs)
 %C%_unit_progress_check_progress_thread_SOURCES = %D%/unit/progress/check_progress_thread.c $(t_headers)
 %C%_unit_progress_check_progress_thread_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_progress_thread_LDADD = $(p2_libs)
