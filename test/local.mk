@@ -51,6 +51,8 @@ unit_tests = \
 	%D%/unit/base/check_log_fabric \
 	%D%/unit/api/check_attr \
 	%D%/unit/api/check_counters \
+	%D%/unit/api/check_ep \
+	%D%/unit/api/check_ep_connect \
 	%D%/unit/api/check_ia_choose \
 	%D%/unit/api/check_ia_steps \
 	%D%/unit/api/check_no_registry \
@@ -422,6 +424,14 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_counters_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_counters_LINK = $(LINK) -Wl,--wrap=calloc
 %C%_unit_api_check_counters_LDADD = $(p2_libs)
+%C%_unit_api_check_ep_SOURCES = %D%/unit/api/check_ep.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_api_check_ep_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ep_LDADD = $(p2_libs)
+%C%_unit_api_check_ep_connect_SOURCES = %D%/unit/api/check_ep_connect.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_api_check_ep_connect_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ep_connect_LINK = $(LINK) -Wl,--wrap=dofi_conn_start -Wl,--wrap=dofi_conn_disconnect \
+	-Wl,--wrap=dofi_conn_end_now
+%C%_unit_api_check_ep_connect_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_choose_SOURCES = %D%/unit/api/check_ia_choose.c $(t_headers)
 %C%_unit_api_check_ia_choose_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_choose_LDADD = $(p2_libs)
