@@ -21,6 +21,7 @@ unit_tests = \
 	%D%/unit/registry/check_dispatch1 %D%/unit/registry/check_dispatch2 \
 	%D%/unit/cm/check_cr \
 	%D%/unit/cm/check_drain \
+	%D%/unit/cm/check_service_point \
 	%D%/unit/progress/check_progress_thread \
 	%D%/unit/fabric/check_eqs \
 	%D%/unit/fabric/check_error \
@@ -449,6 +450,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_cr_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_cr_LINK = $(LINK) -Wl,--wrap=mmap
 %C%_unit_cm_check_cr_LDADD = $(p2_libs)
+%C%_unit_cm_check_service_point_SOURCES = %D%/unit/cm/check_service_point.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h \
+	$(t_headers)
+%C%_unit_cm_check_service_point_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_service_point_LINK = $(LINK) -Wl,--wrap=dofi_conn_accept -Wl,--wrap=dofi_conn_reject
+%C%_unit_cm_check_service_point_LDADD = $(p2_libs)
 %C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
