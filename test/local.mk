@@ -22,6 +22,7 @@ unit_tests = \
 	%D%/unit/cm/check_cr \
 	%D%/unit/cm/check_drain \
 	%D%/unit/cm/check_ep_life \
+	%D%/unit/cm/check_path \
 	%D%/unit/cm/check_service_point \
 	%D%/unit/progress/check_progress_thread \
 	%D%/unit/fabric/check_eqs \
@@ -463,6 +464,10 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	-Wl,--wrap=dofi_ud_close -Wl,--wrap=dofi_conn_end_now -Wl,--wrap=dofi_bind_cancel \
 	-Wl,--wrap=dofi_wait_kick
 %C%_unit_cm_check_ep_life_LDADD = $(p2_libs)
+%C%_unit_cm_check_path_SOURCES = %D%/unit/cm/check_path.c $(t_headers)
+%C%_unit_cm_check_path_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_path_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_ep_issue
+%C%_unit_cm_check_path_LDADD = $(p2_libs)
 %C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
