@@ -20,6 +20,7 @@ unit_tests = \
 	%D%/unit/dto/check_credit \
 	%D%/unit/registry/check_dispatch1 %D%/unit/registry/check_dispatch2 \
 	%D%/unit/cm/check_cr \
+	%D%/unit/cm/check_dial \
 	%D%/unit/cm/check_drain \
 	%D%/unit/cm/check_ep_life \
 	%D%/unit/cm/check_path \
@@ -468,6 +469,12 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_path_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_path_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_ep_issue
 %C%_unit_cm_check_path_LDADD = $(p2_libs)
+%C%_unit_cm_check_dial_SOURCES = %D%/unit/cm/check_dial.c $(t_headers)
+%C%_unit_cm_check_dial_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_dial_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick -Wl,--wrap=connect \
+	-Wl,--wrap=dofi_conn_ask -Wl,--wrap=dofi_conn_chan_up -Wl,--wrap=dofi_conn_dial_failed \
+	-Wl,--wrap=dofi_netdev_is_ours
+%C%_unit_cm_check_dial_LDADD = $(p2_libs)
 %C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
