@@ -28,11 +28,15 @@ static bool slots_fail, ud_fails;
 static int slots, uds; /* attached and not detached */
 static struct dofi_conn *ended;
 static int cancelled;
+static bool no_maps;
+static int nmaps;
 
 T_STAND_IN void *__wrap_calloc(size_t n, size_t size);
 void *__real_calloc(size_t n, size_t size);
 T_STAND_IN void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+T_STAND_IN void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
 int __wrap_dofi_ctrl_slots_attach(struct dofi_ep *ep);
 void __wrap_dofi_ctrl_slots_detach(struct dofi_ep *ep);
 int __wrap_dofi_ud_open(struct dofi_ep *ep);
@@ -58,6 +62,13 @@ void *__wrap_calloc(size_t n, size_t size)
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
 	return is_refused() ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+/* Objects are allocated in chunks. */
+void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	nmaps++;
+	return no_maps ? MAP_FAILED : __real_mmap(at, size, prot, flags, fd, offset);
 }
 
 int __wrap_dofi_ctrl_slots_attach(struct dofi_ep *ep)
@@ -439,6 +450,38 @@ START_TEST(the_counters_of_a_destroyed_ep_are_kept)
 }
 END_TEST
 
+/* Also of one that was never complete. */
+START_TEST(the_memory_of_an_ep_that_is_gone_is_used_again)
+{
+	struct dofi_ep *ep;
+	int before = 0;
+
+	for (int i = 0; i < 2000; i++) {
+		if (i == 1000)
+			before = nmaps;
+		slots_fail = _i;
+		if (_i)
+			ck_assert_uint_ne(make(NULL, NULL, &ep), DAT_SUCCESS);
+		else
+			destroy(new_ep(NULL, NULL));
+	}
+	ck_assert_int_eq(nmaps, before);
+}
+END_TEST
+
+START_TEST(an_ep_without_an_object_leaves_nothing_behind)
+{
+	struct dofi_ep *ep = NULL;
+
+	no_maps = true;
+	ck_assert_uint_eq(make(NULL, NULL, &ep),
+			  DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP));
+	no_maps = false;
+	ck_assert_ptr_null(ep);
+	expect_nothing();
+}
+END_TEST
+
 /* --- an EVD of another IA --- */
 
 /* The other IA closes: the EP has no connect EVD any more. */
@@ -485,6 +528,8 @@ int main(void)
 	tcase_add_test(tcase, a_destroyed_ep_drops_what_is_posted);
 	tcase_add_test(tcase, a_destroyed_ep_waits_for_nothing);
 	tcase_add_test(tcase, the_counters_of_a_destroyed_ep_are_kept);
+	tcase_add_loop_test(tcase, the_memory_of_an_ep_that_is_gone_is_used_again, 0, 2);
+	tcase_add_test(tcase, an_ep_without_an_object_leaves_nothing_behind);
 	tcase_add_test(tcase, an_ep_loses_the_evd_of_an_ia_that_closes);
 	return t_run(suite);
 }

@@ -4,6 +4,7 @@
  * decides about them, and where their EP goes.
  */
 #include "../../lib/ep_ia.h"
+#include "../../lib/t_hooks.h"
 
 #include "../../../prov/ofi/api/cr.h"
 #include "../../../prov/ofi/api/ep.h"
@@ -41,6 +42,22 @@ static struct {
 	enum dofi_reason reason;
 } seen;
 static int accept_result;
+
+/* --- objects are allocated in chunks; the linker redirects mmap to this function --- */
+
+static bool no_maps;
+static int nmaps;
+
+void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+T_STAND_IN void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+
+void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	nmaps++;
+	return no_maps ? MAP_FAILED : __real_mmap(at, size, prot, flags, fd, offset);
+}
+
+/* --- */
 
 int __wrap_dofi_conn_accept(struct dofi_conn *of, struct dofi_ep *with, const void *private_data,
 			    uint32_t private_size);
@@ -615,6 +632,101 @@ START_TEST(a_handoff_that_fails_changes_nothing)
 }
 END_TEST
 
+/* --- memory --- */
+
+#define MANY 1000 /* more than what rests before its memory is used again */
+
+static void make_psp(void)
+{
+	DAT_PSP_HANDLE other;
+	DAT_CONN_QUAL any;
+
+	ck_assert_uint_eq(dofi_psp_create_any(here.ia, &any, cr_evd, DAT_PSP_CONSUMER_FLAG, &other),
+			  DAT_SUCCESS);
+	ck_assert_uint_eq(dofi_psp_free(other), DAT_SUCCESS);
+}
+
+static void fail_to_make_psp(void)
+{
+	DAT_PSP_HANDLE other;
+
+	ck_assert_uint_eq(dofi_psp_create(here.ia, qual, cr_evd, DAT_PSP_CONSUMER_FLAG, &other),
+			  DAT_CONN_QUAL_IN_USE);
+}
+
+static void make_rsp(void)
+{
+	DAT_RSP_HANDLE rsp;
+
+	ck_assert_uint_eq(dofi_rsp_create(here.ia, UINT64_C(1) << 40, ep, cr_evd, &rsp),
+			  DAT_SUCCESS);
+	ck_assert_uint_eq(dofi_rsp_free(rsp), DAT_SUCCESS);
+}
+
+static void take_events(void)
+{
+	struct dofi_evd *evd = cr_evd;
+
+	evd->head = evd->tail;
+	dofi_evd_publish_count(evd);
+}
+
+static void make_cr(void)
+{
+	ck_assert_uint_eq(dofi_cr_reject(ask(), 0, NULL), DAT_SUCCESS);
+	take_events();
+}
+
+static void fail_to_make_cr(void)
+{
+	static const struct sockaddr local = {.sa_family = AF_UNIX};
+
+	dofi_lock(&here.ia->engine.lock);
+	ck_assert_int_eq(dofi_cr_new(psp, &conn, &local), -EAFNOSUPPORT);
+	dofi_unlock(&here.ia->engine.lock);
+}
+
+static void (*const makers[])(void) = {make_psp, fail_to_make_psp, make_rsp, make_cr,
+				       fail_to_make_cr};
+
+START_TEST(the_memory_of_what_is_gone_is_used_again)
+{
+	int before;
+
+	for (int i = 0; i < MANY; i++)
+		makers[_i]();
+	before = nmaps;
+	for (int i = 0; i < MANY; i++)
+		makers[_i]();
+	ck_assert_int_eq(nmaps, before);
+}
+END_TEST
+
+START_TEST(without_memory_there_is_no_service_point)
+{
+	DAT_PSP_HANDLE other = NULL;
+	DAT_RSP_HANDLE rsp = NULL;
+	DAT_CONN_QUAL any = 0;
+
+	no_maps = true;
+	ck_assert_uint_eq(dofi_rsp_create(here.ia, 8000, ep, cr_evd, &rsp), DOFI_NO_MEMORY);
+	ck_assert_int_eq(ep->state, DAT_EP_STATE_UNCONNECTED);
+	while (dofi_psp_create_any(here.ia, &any, cr_evd, DAT_PSP_CONSUMER_FLAG, &other) ==
+	       DAT_SUCCESS)
+		; /* until the first chunk is full */
+	any = 0;
+	ck_assert_uint_eq(dofi_psp_create_any(here.ia, &any, cr_evd, DAT_PSP_CONSUMER_FLAG, &other),
+			  DOFI_NO_MEMORY);
+	no_maps = false;
+	ck_assert_uint_eq(any, 0);
+	while (here.ia->counts[DAT_HANDLE_TYPE_PSP] > 1)
+		ck_assert_uint_eq(dofi_psp_free(
+					  DOFI_CONTAINER(here.ia->objects[DAT_HANDLE_TYPE_PSP].prev,
+							 struct dofi_obj, siblings)),
+				  DAT_SUCCESS);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("service_point");
@@ -642,5 +754,8 @@ int main(void)
 	tcase_add_test(tcase, a_request_is_handed_off_to_another_service_point);
 	tcase_add_test(tcase, a_handoff_returns_the_ep);
 	tcase_add_test(tcase, a_handoff_that_fails_changes_nothing);
+	tcase_add_loop_test(tcase, the_memory_of_what_is_gone_is_used_again, 0,
+			    (int)(sizeof(makers) / sizeof(makers[0])));
+	tcase_add_test(tcase, without_memory_there_is_no_service_point);
 	return t_run(suite);
 }
