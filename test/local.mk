@@ -21,7 +21,13 @@ unit_tests = \
 	%D%/unit/dto/check_credit \
 	%D%/unit/registry/check_dispatch1 %D%/unit/registry/check_dispatch2 \
 	%D%/unit/cm/check_cr \
+	%D%/unit/cm/check_dial \
 	%D%/unit/cm/check_drain \
+	%D%/unit/cm/check_handshake \
+	%D%/unit/cm/check_ep_life \
+	%D%/unit/cm/check_path \
+	%D%/unit/cm/check_redial \
+	%D%/unit/cm/check_service_point \
 	%D%/unit/progress/check_progress_thread \
 	%D%/unit/fabric/check_eqs \
 	%D%/unit/fabric/check_error \
@@ -54,8 +60,11 @@ unit_tests = \
 	%D%/unit/base/check_lock_order \
 	%D%/unit/base/check_log \
 	%D%/unit/base/check_log_fabric \
+	%D%/unit/api/check_api20 \
 	%D%/unit/api/check_attr \
 	%D%/unit/api/check_counters \
+	%D%/unit/api/check_ep \
+	%D%/unit/api/check_ep_connect \
 	%D%/unit/api/check_ia_choose \
 	%D%/unit/api/check_ia_steps \
 	%D%/unit/api/check_no_registry \
@@ -422,6 +431,15 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_progress_check_wakeup_SOURCES = %D%/unit/progress/check_wakeup.c $(t_headers)
 %C%_unit_progress_check_wakeup_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_wakeup_LDADD = $(p2_libs)
+%C%_unit_api_check_api20_SOURCES = %D%/unit/api/check_api20.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_api_check_api20_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_api20_LINK = $(LINK) -Wl,--wrap=dofi_lmr_create_based -Wl,--wrap=dofi_rmr_bind_based \
+	-Wl,--wrap=dofi_ep_post_send -Wl,--wrap=dofi_ep_post_send_invalidate \
+	-Wl,--wrap=dofi_ep_post_write_immediate -Wl,--wrap=dofi_ep_post_send_ud \
+	-Wl,--wrap=dofi_ep_post_atomic -Wl,--wrap=dofi_ud_ah_free -Wl,--wrap=dofi_ud_cm_free \
+	-Wl,--wrap=dofi_count_query -Wl,--wrap=dofi_count_print -Wl,--wrap=dofi_ia_open \
+	-Wl,--wrap=dofi_ia_query -Wl,--wrap=dofi_ia_close
+%C%_unit_api_check_api20_LDADD = $(p2_libs)
 %C%_unit_api_check_attr_SOURCES = %D%/unit/api/check_attr.c $(t_headers)
 %C%_unit_api_check_attr_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_attr_LDADD = $(p2_libs)
@@ -429,12 +447,21 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_counters_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_counters_LINK = $(LINK) -Wl,--wrap=calloc
 %C%_unit_api_check_counters_LDADD = $(p2_libs)
+%C%_unit_api_check_ep_SOURCES = %D%/unit/api/check_ep.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_api_check_ep_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ep_LDADD = $(p2_libs)
+%C%_unit_api_check_ep_connect_SOURCES = %D%/unit/api/check_ep_connect.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_api_check_ep_connect_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ep_connect_LINK = $(LINK) -Wl,--wrap=dofi_conn_start -Wl,--wrap=dofi_conn_disconnect \
+	-Wl,--wrap=dofi_conn_end_now
+%C%_unit_api_check_ep_connect_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_choose_SOURCES = %D%/unit/api/check_ia_choose.c $(t_headers)
 %C%_unit_api_check_ia_choose_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_choose_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_steps_SOURCES = %D%/unit/api/check_ia_steps.c $(t_headers)
 %C%_unit_api_check_ia_steps_CPPFLAGS = $(p2_cppflags)
-%C%_unit_api_check_ia_steps_LINK = $(LINK) -Wl,--wrap=getrlimit
+%C%_unit_api_check_ia_steps_LINK = $(LINK) -Wl,--wrap=getrlimit -Wl,--wrap=dofi_device_does_atomics \
+	-Wl,--wrap=dofi_domain_has_atomics
 %C%_unit_api_check_ia_steps_LDADD = $(p2_libs)
 %C%_unit_api_check_stats_SOURCES = %D%/unit/api/check_stats.c $(t_headers)
 %C%_unit_api_check_stats_CPPFLAGS = $(p2_cppflags)
@@ -446,6 +473,40 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_cr_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_cr_LINK = $(LINK) -Wl,--wrap=mmap
 %C%_unit_cm_check_cr_LDADD = $(p2_libs)
+%C%_unit_cm_check_service_point_SOURCES = %D%/unit/cm/check_service_point.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h \
+	$(t_headers)
+%C%_unit_cm_check_service_point_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_service_point_LINK = $(LINK) -Wl,--wrap=dofi_conn_accept -Wl,--wrap=dofi_conn_reject \
+	-Wl,--wrap=mmap -Wl,--wrap=dofi_engine_begin
+%C%_unit_cm_check_service_point_LDADD = $(p2_libs)
+%C%_unit_cm_check_ep_life_SOURCES = %D%/unit/cm/check_ep_life.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_cm_check_ep_life_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_ep_life_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc \
+	-Wl,--wrap=dofi_ctrl_slots_attach -Wl,--wrap=dofi_ctrl_slots_detach -Wl,--wrap=dofi_ud_open \
+	-Wl,--wrap=dofi_ud_close -Wl,--wrap=dofi_conn_end_now -Wl,--wrap=dofi_bind_cancel \
+	-Wl,--wrap=dofi_wait_kick -Wl,--wrap=mmap
+%C%_unit_cm_check_ep_life_LDADD = $(p2_libs)
+%C%_unit_cm_check_path_SOURCES = %D%/unit/cm/check_path.c $(t_headers)
+%C%_unit_cm_check_path_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_path_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_ep_issue
+%C%_unit_cm_check_path_LDADD = $(p2_libs)
+%C%_unit_cm_check_dial_SOURCES = %D%/unit/cm/check_dial.c $(t_headers)
+%C%_unit_cm_check_dial_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_dial_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick -Wl,--wrap=connect \
+	-Wl,--wrap=dofi_conn_ask -Wl,--wrap=dofi_conn_chan_up -Wl,--wrap=dofi_conn_dial_failed \
+	-Wl,--wrap=dofi_netdev_is_ours
+%C%_unit_cm_check_dial_LDADD = $(p2_libs)
+%C%_unit_cm_check_handshake_SOURCES = %D%/unit/cm/check_handshake.c %D%/lib/t_channel.c %D%/lib/t_channel.h \
+	$(t_headers)
+%C%_unit_cm_check_handshake_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_handshake_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_conn_ask \
+	-Wl,--wrap=dofi_conn_chan_up -Wl,--wrap=dofi_random -Wl,--wrap=dofi_session_start
+%C%_unit_cm_check_handshake_LDADD = $(p2_libs)
+%C%_unit_cm_check_redial_SOURCES = %D%/unit/cm/check_redial.c $(t_headers)
+%C%_unit_cm_check_redial_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_redial_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick \
+	-Wl,--wrap=dofi_conn_handle
+%C%_unit_cm_check_redial_LDADD = $(p2_libs)
 %C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
@@ -542,7 +603,9 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_env_LDADD = $(p2_libs)
 %C%_unit_cm_check_invalidation_SOURCES = %D%/unit/cm/check_invalidation.c $(t_headers)
 %C%_unit_cm_check_invalidation_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_invalidation_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick
+%C%_unit_cm_check_invalidation_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_bind_apply \
+	-Wl,--wrap=dofi_release_rings -Wl,--wrap=dofi_ep_issue -Wl,--wrap=dofi_wait_sleep \
+	-Wl,--wrap=dofi_reap -Wl,--wrap=dofi_now
 %C%_unit_cm_check_invalidation_LDADD = $(p2_libs)
 %C%_unit_fabric_check_same_process_SOURCES = %D%/unit/fabric/check_same_process.c $(t_headers)
 %C%_unit_fabric_check_same_process_CPPFLAGS = $(p2_cppflags)

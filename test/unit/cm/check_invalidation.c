@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A context of the peer has ended: when we answer the peer, if operations under way still use the
- * context.
+ * context. A context of ours has ended: which peers are asked, and how long their answers are
+ * waited for.
  */
 #include "unit.h"
 
 #include "../../../prov/ofi/cm/channel.c"
 #include "../../../prov/ofi/cm/channel_read.c"
 #include "../../../prov/ofi/cm/cm.h"
+#include "../../../prov/ofi/cm/invalidation.h"
+#include "../../../prov/ofi/dto/issue.h"
+#include "../../../prov/ofi/dto/release.h"
+#include "../../../prov/ofi/dto/rmr.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ctxtab.h"
 #include "../../../prov/ofi/cm/conn_state.h"
@@ -30,6 +35,78 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of)
 	ck_assert_ptr_eq(of, &ia); /* no thread sleeps here */
 }
 
+/* --- the EP --- */
+
+static uint32_t replaced; /* context that the next bind replaces; 0: none */
+static int releases, issues;
+
+uint32_t __wrap_dofi_bind_apply(struct dofi_bind *bind);
+void __wrap_dofi_release_rings(struct dofi_ep *of);
+void __wrap_dofi_ep_issue(struct dofi_ep *of);
+int __wrap_dofi_wait_sleep(struct dofi_ia *of, _Atomic uint32_t *wakeup, uint32_t seen,
+			   uint64_t deadline);
+
+uint32_t __wrap_dofi_bind_apply(struct dofi_bind *bind)
+{
+	ck_assert_ptr_nonnull(bind);
+	return replaced;
+}
+
+void __wrap_dofi_release_rings(struct dofi_ep *of)
+{
+	ck_assert_ptr_eq(of, &ep);
+	ck_assert(!ep.binding);
+	releases++;
+}
+
+void __wrap_dofi_ep_issue(struct dofi_ep *of)
+{
+	ck_assert_ptr_eq(of, &ep);
+	issues++;
+}
+
+static uint64_t now = 1000000000000;
+
+uint64_t __wrap_dofi_now(void);
+
+uint64_t __wrap_dofi_now(void)
+{
+	return now;
+}
+
+/* What happens while a call sleeps; false: nothing, until the deadline. */
+static bool (*while_asleep)(void);
+static uint64_t asleep_until;
+static int sleeps;
+
+int __wrap_dofi_wait_sleep(struct dofi_ia *of, _Atomic uint32_t *wakeup, uint32_t seen,
+			   uint64_t deadline)
+{
+	bool woken;
+
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_ptr_eq(wakeup, &ia.cm.wakeup);
+	sleeps++;
+	asleep_until = deadline;
+	dofi_lock(&ia.engine.lock);
+	woken = while_asleep && while_asleep();
+	dofi_unlock(&ia.engine.lock);
+	ck_assert(!woken || atomic_load(wakeup) != seen);
+	return woken ? 0 : -ETIMEDOUT;
+}
+
+static const struct dofi_trans_ops trans;
+static int reaps;
+
+int __wrap_dofi_reap(struct dofi_ia *of);
+
+int __wrap_dofi_reap(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	reaps++;
+	return 0;
+}
+
 static void setup(void)
 {
 	int fds[2];
@@ -42,6 +119,10 @@ static void setup(void)
 	dofi_list_init(&ia.cm.chans);
 	dofi_list_init(&ia.cm.dead);
 	dofi_list_init(&ia.cm.binds);
+	dofi_list_init(&ia.agents);
+	dofi_list_init(&ia.agent_calls);
+	ia.trans = &trans;
+	dofi_list_init(&ia.drains);
 	ia.engine.sock_epfd = -1;
 	ia.quirks = DOFI_QUIRK_CLOSED_KEYS;
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
@@ -91,13 +172,18 @@ static void peer_asks(uint32_t context, uint64_t number)
 	on_message(chan, frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH);
 }
 
-static void peer_answers(uint64_t number)
+static void answer_by(struct dofi_chan *of, uint64_t number)
 {
 	const struct dofi_msg msg = {.type = DOFI_MSG_DONE, .number = number};
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 	size_t size = dofi_wire_put_msg(frame, &msg);
 
-	on_message(chan, frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH);
+	on_message(of, frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH);
+}
+
+static void peer_answers(uint64_t number)
+{
+	answer_by(chan, number);
 }
 
 /* Returns the number of the latest answer to the peer and clears it; 0: none. */
@@ -214,7 +300,6 @@ END_TEST
 /* The peer would tell by this channel how many messages it has sent. */
 START_TEST(drains_end_with_their_channel)
 {
-	dofi_list_init(&ia.drains);
 	ia.params.max_drains = 8;
 	dofi_list_del(&conn.link);
 	dofi_drain_begin(&conn, 1, 0, 1, 64);
@@ -272,6 +357,334 @@ START_TEST(a_channel_without_connections_is_not_asked)
 }
 END_TEST
 
+/* A second peer, with a connection of its own. */
+static struct dofi_chan *add_peer(void)
+{
+	static struct dofi_conn other_conn;
+	struct dofi_chan *other;
+	int fds[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	other = dofi_chan_new(&ia, fds[0], DOFI_CHAN_UP);
+	ck_assert_ptr_nonnull(other);
+	dofi_list_add_tail(&ia.cm.chans, &other->link);
+	other_conn = conn;
+	other_conn.chan = other;
+	dofi_list_add_tail(&other->conns, &other_conn.link);
+	return other;
+}
+
+/* --- a context that the peer has told of is forgotten --- */
+
+START_TEST(a_context_is_looked_up_again)
+{
+	struct dofi_ctx *entry = &cache[CONTEXT % DOFI_RCACHE_SIZE];
+	struct dofi_wr *queued = add(DOFI_OP_READ, DOFI_WR_QUEUED, CONTEXT),
+		       *another = add(DOFI_OP_READ, DOFI_WR_QUEUED, CONTEXT + 1),
+		       *half = add(DOFI_OP_WRITE, DOFI_WR_QUEUED, CONTEXT);
+
+	ia.quirks = 0;
+	half->rdma.step = 1; /* its data are gone */
+	entry->context = CONTEXT;
+	peer_asks(CONTEXT, 1);
+	ck_assert_uint_eq(entry->context, 0);
+	ck_assert(!queued->rdma.resolved);
+	ck_assert(another->rdma.resolved);
+	ck_assert(half->rdma.resolved);
+	ck_assert_int_eq(issues, 1);
+}
+END_TEST
+
+/* Another context has its place in the cache. */
+START_TEST(other_contexts_stay)
+{
+	struct dofi_ctx *entry = &cache[CONTEXT % DOFI_RCACHE_SIZE];
+
+	entry->context = CONTEXT + DOFI_RCACHE_SIZE;
+	peer_asks(CONTEXT, 1);
+	ck_assert_uint_eq(entry->context, CONTEXT + DOFI_RCACHE_SIZE);
+}
+END_TEST
+
+/* What is being read from the peer's table may be older than the end of the context. */
+START_TEST(a_context_that_is_being_read_is_outdated)
+{
+	static const struct {
+		bool peeking;
+		uint32_t context;
+		bool outdated;
+	} cases[] = {{true, CONTEXT, true}, {true, CONTEXT + 1, false}, {false, CONTEXT, false}};
+
+	ep.peeking = cases[_i].peeking;
+	ep.aux_ctx = cases[_i].context;
+	peer_asks(CONTEXT, 1);
+	ck_assert_int_eq(ep.peek_outdated, cases[_i].outdated);
+}
+END_TEST
+
+START_TEST(only_an_established_connection_has_contexts)
+{
+	struct dofi_ctx *entry = &cache[CONTEXT % DOFI_RCACHE_SIZE];
+
+	entry->context = CONTEXT;
+	conn.state = DOFI_CONN_CONNECTING;
+	peer_asks(CONTEXT, 1);
+	ck_assert_uint_eq(entry->context, CONTEXT);
+	ck_assert_uint_eq(answered(), 1);
+	conn.ep = NULL; /* the consumer has not answered the request */
+	peer_asks(CONTEXT, 2);
+	ck_assert_uint_eq(answered(), 2);
+}
+END_TEST
+
+/* --- a call waits until the peers have forgotten a context --- */
+
+static void invalidate(void)
+{
+	dofi_unlock(&ia.engine.lock);
+	dofi_chan_invalidate(&ia, CONTEXT);
+	dofi_lock(&ia.engine.lock);
+}
+
+static bool peer_wakes(void)
+{
+	peer_answers(chan->asked);
+	return true;
+}
+
+static bool peer_dies(void)
+{
+	dofi_list_del(&conn.link);
+	dofi_chan_close(chan, -ECONNRESET, false);
+	return true;
+}
+
+START_TEST(a_call_waits_for_the_answer)
+{
+	ia.params.silent_ms = 1000;
+	ia.quirks = _i ? DOFI_QUIRK_CLOSED_KEYS : 0;
+	while_asleep = peer_wakes;
+	invalidate();
+	ck_assert_int_eq(sleeps, 1);
+	ck_assert(!chan->mute);
+	ck_assert_uint_eq(chan->silences, 0);
+	/* Operations of peers that are gone may lie in the fabric's queue. */
+	ck_assert_int_eq(reaps > 0, _i);
+}
+END_TEST
+
+START_TEST(a_call_does_not_wait_for_a_dead_peer)
+{
+	while_asleep = peer_dies;
+	invalidate();
+	ck_assert_int_eq(sleeps, 1);
+}
+END_TEST
+
+START_TEST(a_call_waits_for_nobody)
+{
+	conn.state = DOFI_CONN_REQUESTED;
+	invalidate();
+	ck_assert_int_eq(sleeps, 0);
+	ck_assert_uint_eq(ia.cm.invalidations, 1);
+}
+END_TEST
+
+/* Some other peer has answered. */
+static bool other_wakes(void)
+{
+	if (sleeps == 1)
+		answer_by(DOFI_CONTAINER(ia.cm.chans.prev, struct dofi_chan, link), 1);
+	else
+		peer_answers(1);
+	return true;
+}
+
+START_TEST(a_call_waits_for_all_peers)
+{
+	add_peer();
+	while_asleep = other_wakes;
+	invalidate();
+	ck_assert_int_eq(sleeps, 2);
+}
+END_TEST
+
+START_TEST(a_silent_peer_delays_one_call)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	ia.params.silent_ms = 1000;
+	invalidate();
+	ck_assert_int_eq(sleeps, 1);
+	ck_assert_uint_eq(asleep_until, now + 1000000000u);
+	ck_assert(chan->mute);
+	ck_assert_uint_eq(chan->silences, 1);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_MUTE]), 1);
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "has not answered within 1000 ms"));
+	invalidate();
+	ck_assert_int_eq(sleeps, 1);
+	ck_assert_uint_eq(chan->silences, 1);
+	/* It counts again when it has answered everything. */
+	peer_answers(1);
+	ck_assert(chan->mute);
+	peer_answers(2);
+	ck_assert(!chan->mute);
+	while_asleep = peer_wakes;
+	invalidate();
+	ck_assert_int_eq(sleeps, 2);
+}
+END_TEST
+
+START_TEST(a_peer_that_is_often_silent_stays_mute)
+{
+	for (int i = 1; i <= 8; i++) {
+		invalidate();
+		ck_assert_int_eq(sleeps, i);
+		ck_assert(chan->mute);
+		peer_answers(chan->asked);
+		ck_assert_int_eq(chan->mute, i == 8);
+	}
+	invalidate();
+	ck_assert_int_eq(sleeps, 8);
+}
+END_TEST
+
+/* A later question was not asked of this peer. */
+START_TEST(a_peer_owes_answers_to_what_it_was_asked)
+{
+	chan->asked = 3;
+	chan->done = 2;
+	ck_assert(dofi_chan_invalidated(&ia, 4));
+	ck_assert(!dofi_chan_invalidated(&ia, 3));
+	ck_assert(dofi_chan_invalidated(&ia, 2));
+	chan->state = DOFI_CHAN_HANDSHAKE;
+	ck_assert(dofi_chan_invalidated(&ia, 3));
+}
+END_TEST
+
+/* --- a bind that replaces a context --- */
+
+static struct dofi_wr *post_bind(void)
+{
+	struct dofi_wr *wr = add(DOFI_OP_BIND, DOFI_WR_ISSUED, 0);
+
+	dofi_lock(&ep.lock);
+	dofi_conn_apply_bind(&ep, wr);
+	dofi_unlock(&ep.lock);
+	return wr;
+}
+
+static void ask_for_bind(void)
+{
+	dofi_lock(&ep.lock);
+	dofi_conn_ask_for_bind(&ep);
+	dofi_unlock(&ep.lock);
+}
+
+static void be_bound(void)
+{
+	dofi_list_init(&ep.bind_link);
+	ia.cm.answered.run = NULL;
+	ia.params.handshake_ms = 5000;
+	replaced = CONTEXT;
+}
+
+START_TEST(a_bind_that_replaces_nothing_is_complete)
+{
+	struct dofi_wr *wr;
+
+	be_bound();
+	replaced = 0;
+	wr = post_bind();
+	ck_assert_int_eq(wr->state, DOFI_WR_DONE);
+	ck_assert(!ep.binding);
+	ck_assert(!ep.stall.waits);
+}
+END_TEST
+
+/* The engine asks them. */
+START_TEST(a_bind_waits_until_the_peers_have_forgotten)
+{
+	struct dofi_wr *wr, *earlier = add(DOFI_OP_SEND, DOFI_WR_ISSUED, 0), *later;
+
+	be_bound();
+	wr = post_bind();
+	later = add(DOFI_OP_BIND, DOFI_WR_QUEUED, 0);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	ck_assert(ep.binding);
+	ck_assert(ep.stall.waits);
+	ck_assert_uint_eq(ep.bind_replaced, CONTEXT);
+	ask_for_bind();
+	ck_assert_uint_eq(ep.bind_replaced, 0);
+	ck_assert_uint_eq(chan->asked, ep.bind_number);
+	ck_assert_ptr_eq(ia.cm.binds.next, &ep.bind_link);
+	ck_assert_uint_eq(ep.bind_limit.deadline, now + 5000000000u);
+	ck_assert_ptr_eq(ia.engine.work.next, &ia.cm.answered.link); /* there may be no peer */
+	dofi_conn_invalidated(&ia);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	peer_answers(ep.bind_number);
+	dofi_conn_invalidated(&ia);
+	ck_assert_int_eq(wr->state, DOFI_WR_DONE);
+	ck_assert_int_eq(earlier->state, DOFI_WR_ISSUED);
+	ck_assert_int_eq(later->state, DOFI_WR_QUEUED);
+	ck_assert(!ep.binding);
+	ck_assert_int_eq(releases, 1);
+	ck_assert_int_eq(issues, 1); /* what was posted behind it */
+	ck_assert(dofi_list_empty(&ia.cm.binds));
+	ck_assert(dofi_list_empty(&ia.engine.timers));
+}
+END_TEST
+
+/* Not before, because its bind is a request, too. */
+START_TEST(a_graceful_end_goes_on_when_the_bind_is_complete)
+{
+	be_bound();
+	post_bind();
+	ask_for_bind();
+	ep.state = DAT_EP_STATE_DISCONNECT_PENDING;
+	ep.conn = &conn;
+	conn.state = DOFI_CONN_DRAINING;
+	conn.said_no_recv = true;
+	ep.req.tail = ep.req.head = ep.req.issue = 0; /* its event has left */
+	peer_answers(ep.bind_number);
+	dofi_conn_invalidated(&ia);
+	ck_assert_int_eq(conn.state, DOFI_CONN_ENDING);
+}
+END_TEST
+
+/* It could still use the former context. Who has answered keeps its connections. */
+START_TEST(a_peer_that_does_not_answer_a_bind_loses_its_connections)
+{
+	struct dofi_chan *other = add_peer();
+	int fd = t_capture(STDERR_FILENO);
+
+	be_bound();
+	post_bind();
+	ask_for_bind();
+	answer_by(other, ep.bind_number);
+	dofi_list_del(&ep.bind_limit.link);
+	ep.bind_limit.fire(&ep.bind_limit);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, -ETIMEDOUT);
+	ck_assert(!chan->orderly);
+	ck_assert_int_eq(other->state, DOFI_CHAN_UP);
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "within 5000 ms"));
+	dofi_conn_invalidated(&ia);
+	ck_assert(!ep.binding);
+}
+END_TEST
+
+START_TEST(an_ended_connection_waits_for_no_bind)
+{
+	be_bound();
+	post_bind();
+	ask_for_bind();
+	dofi_conn_forget_bind(&ep);
+	ck_assert(dofi_list_empty(&ia.cm.binds));
+	ck_assert(dofi_list_empty(&ia.engine.timers));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("invalidation");
@@ -289,6 +702,22 @@ int main(void)
 	tcase_add_test(tc, unexpected_answers_are_ignored);
 	tcase_add_loop_test(tc, only_peers_with_a_path_are_asked, 0, 4);
 	tcase_add_test(tc, a_channel_without_connections_is_not_asked);
+	tcase_add_test(tc, a_context_is_looked_up_again);
+	tcase_add_test(tc, other_contexts_stay);
+	tcase_add_loop_test(tc, a_context_that_is_being_read_is_outdated, 0, 3);
+	tcase_add_test(tc, only_an_established_connection_has_contexts);
+	tcase_add_loop_test(tc, a_call_waits_for_the_answer, 0, 2);
+	tcase_add_test(tc, a_call_does_not_wait_for_a_dead_peer);
+	tcase_add_test(tc, a_call_waits_for_nobody);
+	tcase_add_test(tc, a_call_waits_for_all_peers);
+	tcase_add_test(tc, a_silent_peer_delays_one_call);
+	tcase_add_test(tc, a_peer_that_is_often_silent_stays_mute);
+	tcase_add_test(tc, a_peer_owes_answers_to_what_it_was_asked);
+	tcase_add_test(tc, a_bind_that_replaces_nothing_is_complete);
+	tcase_add_test(tc, a_bind_waits_until_the_peers_have_forgotten);
+	tcase_add_test(tc, a_graceful_end_goes_on_when_the_bind_is_complete);
+	tcase_add_test(tc, a_peer_that_does_not_answer_a_bind_loses_its_connections);
+	tcase_add_test(tc, an_ended_connection_waits_for_no_bind);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

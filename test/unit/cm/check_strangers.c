@@ -391,6 +391,23 @@ static void dial(const struct dofi_sp *sp)
 	peers[npeers++] = fd;
 }
 
+/* The program has closed its standard input. */
+START_TEST(a_listener_may_have_the_lowest_descriptor)
+{
+	struct dofi_sp sp = {0};
+
+	close(STDIN_FILENO);
+	listen_here(&sp);
+	ck_assert_int_eq(sp.fd.fd, STDIN_FILENO);
+	dial(&sp);
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(ia.cm.nstrangers, 1);
+	dofi_sp_unlisten(&sp);
+	ck_assert_int_eq(sp.fd.fd, -1);
+	ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO); /* it is free again */
+}
+END_TEST
+
 /* The newest may be a friend, too: it is let in, and the oldest pays for it. */
 START_TEST(the_oldest_goes_when_no_descriptor_is_left)
 {
@@ -531,12 +548,23 @@ static const struct {
 	{8000, EIO, DOFI_ERR(DAT_INTERNAL_ERROR, 0), "can't listen"},
 };
 
+/* The descriptor that the next file gets. */
+static int lowest_free(void)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	return fd;
+}
+
 /* A service point that cannot listen leaves nothing behind. */
 START_TEST(a_port_that_is_refused)
 {
 	int fd = t_capture(STDERR_FILENO);
 	struct dofi_evd evd = {.obj.ia = &ia};
 	struct dofi_sp *sp = NULL;
+	int lowest;
 
 	dofi_lock_init(&evd.lock);
 	dofi_lock_init(&ia.obj_lock);
@@ -547,15 +575,149 @@ START_TEST(a_port_that_is_refused)
 				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
 	       sizeof(struct sockaddr_in));
 	bind_error = refusals[_i].err;
+	lowest = lowest_free();
 	ck_assert_uint_eq(dofi_sp_new(&ia, &evd, refusals[_i].conn_qual, false, &sp),
 			  refusals[_i].ret);
 	ck_assert_ptr_null(sp);
+	ck_assert_int_eq(lowest_free(), lowest);
 	ck_assert(dofi_list_empty(&ia.cm.listeners));
 	ck_assert_uint_eq(ia.counts[DAT_HANDLE_TYPE_PSP], 0);
 	if (refusals[_i].says)
 		ck_assert_ptr_nonnull(strstr(t_captured(fd), refusals[_i].says));
 	else
 		ck_assert_str_eq(t_captured(fd), "");
+}
+END_TEST
+
+/* --- where a service point listens --- */
+
+static struct sockaddr_in name_of(int fd)
+{
+	struct sockaddr_in name;
+	socklen_t size = sizeof(name);
+
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&name, &size), 0);
+	return name;
+}
+
+/* The number of instructions of the socket's filter. */
+static int filter_of(int fd)
+{
+	socklen_t size = 0;
+
+	/* With room for none the kernel only tells their number. */
+	ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &size), 0);
+	return (int)size;
+}
+
+/*
+ * A fabric without addresses may be reached by any of the host's, from this host only. Otherwise
+ * the address is that of the IA.
+ */
+START_TEST(the_address_of_a_service_point)
+{
+	static const struct {
+		bool host_only;
+		const char *param;
+		uint32_t addr;
+	} cases[] = {{false, "", INADDR_LOOPBACK},
+		     {true, "", INADDR_ANY},
+		     {true, "127.0.0.1", INADDR_LOOPBACK}};
+	struct dofi_sp sp = {0};
+
+	ia.host_only = cases[_i].host_only;
+	strcpy(ia.params.addr, cases[_i].param);
+	listen_here(&sp);
+	ck_assert_uint_eq(ntohl(name_of(sp.fd.fd).sin_addr.s_addr), cases[_i].addr);
+	ck_assert_uint_eq(ntohs(name_of(sp.fd.fd).sin_port), sp.conn_qual);
+	ck_assert_int_eq(filter_of(sp.fd.fd) > 0, cases[_i].host_only);
+	dial(&sp); /* from this host */
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(ia.cm.nstrangers, 1);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+/* Another IA has the port at one of the host's addresses. */
+START_TEST(a_port_that_is_taken_elsewhere_is_free_here)
+{
+	struct sockaddr_in there = {.sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct dofi_sp sp = {0};
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&there, sizeof(there)), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	sp.conn_qual = ntohs(name_of(fd).sin_port);
+	ia.host_only = true;
+	listen_here(&sp);
+	ck_assert_uint_eq(ntohl(name_of(sp.fd.fd).sin_addr.s_addr), INADDR_LOOPBACK);
+	ck_assert_uint_eq(ntohs(name_of(sp.fd.fd).sin_port), sp.conn_qual);
+	dofi_sp_unlisten(&sp);
+	close(fd);
+}
+END_TEST
+
+/* Its ports follow from the qualifier: the first that is free serves it. */
+START_TEST(a_long_qualifier_takes_the_next_port)
+{
+	struct sockaddr_in here = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct dofi_sp sp = {.conn_qual = UINT64_C(1) << 40};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	uint16_t first, second;
+
+	ck_assert(dofi_port_candidate(sp.conn_qual, 0, &first));
+	ck_assert(dofi_port_candidate(sp.conn_qual, 1, &second));
+	here.sin_port = htons(first);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&here, sizeof(here)), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	listen_here(&sp);
+	ck_assert_uint_eq(ntohs(name_of(sp.fd.fd).sin_port), second);
+	ck_assert_uint_eq(sp.conn_qual, UINT64_C(1) << 40);
+	dofi_sp_unlisten(&sp);
+	close(fd);
+	listen_here(&sp);
+	ck_assert_uint_eq(ntohs(name_of(sp.fd.fd).sin_port), first);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+/* No other process of the host gets the qualifier meanwhile, and the next one does. */
+START_TEST(a_long_qualifier_is_exclusive)
+{
+	struct dofi_sp sp = {.conn_qual = UINT64_C(1) << 40}, same = sp,
+		       next = {.conn_qual = sp.conn_qual + 1};
+
+	listen_here(&sp);
+	same.obj.ia = &ia;
+	ck_assert_int_eq(dofi_sp_listen(&same), -EADDRINUSE);
+	ck_assert_int_eq(same.fd.fd, -1);
+	ck_assert_int_eq(same.claim_fd, -1);
+	listen_here(&next);
+	dofi_sp_unlisten(&sp);
+	ck_assert_int_eq(sp.claim_fd, -1);
+	ck_assert_int_eq(dofi_sp_listen(&same), 0);
+	dofi_sp_unlisten(&same);
+	dofi_sp_unlisten(&next);
+}
+END_TEST
+
+/* The pause after a lack of descriptors. */
+START_TEST(a_service_point_that_is_gone_does_not_accept_again)
+{
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	close(ia.cm.spare_fd);
+	ia.cm.spare_fd = -1;
+	dial(&sp);
+	no_descriptors = 1;
+	dofi_engine_hear(&ia);
+	ck_assert(!dofi_list_empty(&ia.engine.timers));
+	dofi_sp_unlisten(&sp);
+	ck_assert(dofi_list_empty(&ia.engine.timers));
+	ck_assert(dofi_list_empty(&ia.cm.listeners));
 }
 END_TEST
 
@@ -812,6 +974,7 @@ int main(void)
 	tcase_add_test(tc, a_channel_in_its_pause_can_be_closed);
 	tcase_add_test(tc, a_dial_that_fails_at_once_ends_the_channel);
 	tcase_add_test(tc, after_the_pause_nobody_listens);
+	tcase_add_test(tc, a_listener_may_have_the_lowest_descriptor);
 	tcase_add_test(tc, the_oldest_goes_when_no_descriptor_is_left);
 	tcase_add_test(tc, without_strangers_the_newest_is_turned_away);
 	tcase_add_loop_test(tc, a_listener_without_descriptors_pauses, 0,
@@ -821,6 +984,11 @@ int main(void)
 	tcase_add_test(tc, a_listener_that_cannot_be_watched_is_closed);
 	tcase_add_loop_test(tc, a_port_that_is_refused, 0,
 			    (int)(sizeof(refusals) / sizeof(refusals[0])));
+	tcase_add_loop_test(tc, the_address_of_a_service_point, 0, 3);
+	tcase_add_test(tc, a_port_that_is_taken_elsewhere_is_free_here);
+	tcase_add_test(tc, a_long_qualifier_takes_the_next_port);
+	tcase_add_test(tc, a_long_qualifier_is_exclusive);
+	tcase_add_test(tc, a_service_point_that_is_gone_does_not_accept_again);
 	tcase_add_test(tc, addresses_of_other_families_are_refused);
 	tcase_add_test(tc, a_connection_manager_without_descriptors);
 	tcase_add_test(tc, a_forked_child_closes_the_sockets);
