@@ -535,7 +535,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_same_process_LDADD = $(p2_libs)
 %C%_unit_transport_check_memory_poll_SOURCES = %D%/unit/transport/check_memory_poll.c $(t_headers)
 %C%_unit_transport_check_memory_poll_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_memory_poll_LINK = $(LINK) -Wl,--wrap=dofi_memory_take_cells -Wl,--wrap=dofi_reap
+%C%_unit_transport_check_memory_poll_LINK = $(LINK) -Wl,--wrap=dofi_memory_take_cells -Wl,--wrap=dofi_reap \
+	-Wl,--wrap=dofi_memory_go_on -Wl,--wrap=dofi_box_serve -Wl,--wrap=dofi_conn_path_down
 %C%_unit_transport_check_memory_poll_LDADD = $(p2_libs)
 
 %C%_unit_transport_check_memory_out_SOURCES = %D%/unit/transport/check_memory_out.c $(t_headers)
