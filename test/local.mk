@@ -46,6 +46,7 @@ unit_tests = \
 	%D%/unit/memory/check_ring \
 	%D%/unit/memory/check_segment \
 	%D%/unit/base/check_lock \
+	%D%/unit/base/check_secure \
 	%D%/unit/base/check_lock_order \
 	%D%/unit/base/check_log \
 	%D%/unit/base/check_log_fabric \
@@ -103,6 +104,7 @@ unit_tests = \
 	%D%/unit/transport/check_memory_poll \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_rdm \
+	%D%/unit/transport/check_rdm_completion \
 	%D%/unit/transport/check_rdm_post \
 	%D%/unit/dto/check_atomic \
 	%D%/unit/dto/check_immediate \
@@ -111,6 +113,7 @@ unit_tests = \
 	%D%/unit/dto/check_data_flag \
 	%D%/unit/progress/check_cq_ready \
 	%D%/unit/progress/check_cq_watch \
+	%D%/unit/progress/check_drive \
 	%D%/unit/progress/check_engine \
 	%D%/unit/progress/check_nap \
 	%D%/unit/progress/check_wait \
@@ -414,6 +417,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_memory_check_segment_LDADD = $(p2_libs)
 %C%_unit_progress_check_wakeup_SOURCES = %D%/unit/progress/check_wakeup.c $(t_headers)
 %C%_unit_progress_check_wakeup_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_wakeup_LINK = $(LINK) -Wl,--wrap=dofi_local_socket_receive
 %C%_unit_progress_check_wakeup_LDADD = $(p2_libs)
 %C%_unit_api_check_attr_SOURCES = %D%/unit/api/check_attr.c $(t_headers)
 %C%_unit_api_check_attr_CPPFLAGS = $(p2_cppflags)
@@ -574,6 +578,14 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_rdm_SOURCES = %D%/unit/transport/check_rdm.c $(t_headers)
 %C%_unit_transport_check_rdm_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_rdm_LDADD = $(p2_libs)
+%C%_unit_transport_check_rdm_completion_SOURCES = %D%/unit/transport/check_rdm_completion.c $(t_headers)
+%C%_unit_transport_check_rdm_completion_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_rdm_completion_LINK = $(LINK) -Wl,--wrap=dofi_conn_by_secret -Wl,--wrap=dofi_conn_by_id \
+	-Wl,--wrap=dofi_ud_conn_of -Wl,--wrap=dofi_ctrl_msg_arrived -Wl,--wrap=dofi_ud_mark_answered \
+	-Wl,--wrap=dofi_credit_arrived -Wl,--wrap=dofi_greeting_arrived -Wl,--wrap=dofi_ctrl_arrived \
+	-Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_ctrl_recv_taken -Wl,--wrap=dofi_ctrl_recvs_post_missing \
+	-Wl,--wrap=dofi_ctrl_recv_post_again
+%C%_unit_transport_check_rdm_completion_LDADD = $(p2_libs)
 %C%_unit_transport_check_rdm_post_SOURCES = %D%/unit/transport/check_rdm_post.c $(t_headers)
 %C%_unit_transport_check_rdm_post_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_rdm_post_LDADD = $(p2_libs)
@@ -712,6 +724,10 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_cookie_LINK = $(LINK) -Wl,--wrap=pwrite -Wl,--wrap=access
 %C%_unit_base_check_cookie_LDADD = $(p2_libs)
+%C%_unit_base_check_secure_SOURCES = %D%/unit/base/check_secure.c $(t_headers)
+%C%_unit_base_check_secure_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_secure_LINK = $(LINK) -Wl,--wrap=getauxval -Wl,--wrap=unsetenv
+%C%_unit_base_check_secure_LDADD = $(p2_libs)
 %C%_unit_base_check_lock_SOURCES = %D%/unit/base/check_lock.c $(t_headers)
 %C%_unit_base_check_lock_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_lock_LINK = $(LINK) -Wl,--wrap=syscall
@@ -759,6 +775,11 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_cq_watch_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_cq_watch_LINK = $(LINK) -Wl,--wrap=dofi_now
 %C%_unit_progress_check_cq_watch_LDADD = $(p2_libs)
+%C%_unit_progress_check_drive_SOURCES = %D%/unit/progress/check_drive.c $(t_headers)
+%C%_unit_progress_check_drive_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_drive_LINK = $(LINK) -Wl,--wrap=dofi_engine_round -Wl,--wrap=dofi_wait_on_fds \
+	-Wl,--wrap=dofi_now
+%C%_unit_progress_check_drive_LDADD = $(p2_libs)
 %C%_unit_progress_check_engine_SOURCES = %D%/unit/progress/check_engine.c $(t_headers)
 %C%_unit_progress_check_engine_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_engine_LDADD = $(p2_libs)

@@ -272,6 +272,38 @@ START_TEST(test_dequeue_takes_what_its_poll_hands_over)
 }
 END_TEST
 
+static void expect_counts(const struct dofi_evd *of, uint64_t calls, uint64_t found, uint64_t polls,
+			  uint64_t found_by_poll)
+{
+	ck_assert_uint_eq(atomic_load(&of->counters[DOFI_CNT_EVD_DEQUEUE]), calls);
+	ck_assert_uint_eq(atomic_load(&of->counters[DOFI_CNT_EVD_DEQUEUE_FOUND]), found);
+	ck_assert_uint_eq(atomic_load(&of->counters[DOFI_CNT_EVD_DEQUEUE_NOT_FOUND]),
+			  calls - found);
+	ck_assert_uint_eq(atomic_load(&of->counters[DOFI_CNT_EVD_DEQUEUE_POLL]), polls);
+	ck_assert_uint_eq(atomic_load(&of->counters[DOFI_CNT_EVD_DEQUEUE_POLL_FOUND]),
+			  found_by_poll);
+}
+
+START_TEST(test_dequeue_counts_calls_and_what_they_find)
+{
+	const struct dofi_evd *object = evd;
+
+	expect_empty();
+	expect_counts(object, 1, 0, 1, 0);
+	push(1, true);
+	expect_dequeue(1);
+	expect_counts(object, 2, 1, 1, 0);
+	t_fake.on_poll = push_one;
+	expect_dequeue(42);
+	expect_counts(object, 3, 2, 2, 1);
+	t_fake.on_poll = hand_one_over;
+	expect_dequeue(7);
+	expect_counts(object, 4, 3, 3, 2);
+	expect_dequeue(8);
+	expect_counts(object, 5, 4, 3, 2);
+}
+END_TEST
+
 START_TEST(test_dequeue_gives_srq_its_place_back)
 {
 	struct dofi_event event = {.number = DAT_DTO_COMPLETION_EVENT};
@@ -674,6 +706,7 @@ int main(void)
 	tcase_add_test(tc, test_dequeue_in_order);
 	tcase_add_test(tc, test_dequeue_polls_when_empty_only);
 	tcase_add_test(tc, test_dequeue_takes_what_its_poll_hands_over);
+	tcase_add_test(tc, test_dequeue_counts_calls_and_what_they_find);
 	tcase_add_test(tc, test_dequeue_gives_srq_its_place_back);
 	tcase_add_test(tc, test_post_se);
 	tcase_add_test(tc, test_post_se_on_full_evd);
