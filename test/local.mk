@@ -114,6 +114,7 @@ unit_tests = \
 	%D%/unit/progress/check_cq_ready \
 	%D%/unit/progress/check_cq_watch \
 	%D%/unit/progress/check_drive \
+	%D%/unit/progress/check_driver_sleep \
 	%D%/unit/progress/check_engine \
 	%D%/unit/progress/check_nap \
 	%D%/unit/progress/check_wait \
@@ -780,6 +781,12 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_drive_LINK = $(LINK) -Wl,--wrap=dofi_engine_round -Wl,--wrap=dofi_wait_on_fds \
 	-Wl,--wrap=dofi_now
 %C%_unit_progress_check_drive_LDADD = $(p2_libs)
+%C%_unit_progress_check_driver_sleep_SOURCES = %D%/unit/progress/check_driver_sleep.c $(t_headers)
+%C%_unit_progress_check_driver_sleep_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_driver_sleep_LINK = $(LINK) -Wl,--wrap=dofi_poll_until -Wl,--wrap=dofi_cq_watch_leave \
+	-Wl,--wrap=dofi_cq_watch_awake -Wl,--wrap=dofi_wakeup_mark -Wl,--wrap=dofi_cq_ready_arm \
+	-Wl,--wrap=dofi_eqs_put_fids -Wl,--wrap=dofi_nap_until -Wl,--wrap=dofi_nap_blind_until -Wl,--wrap=realloc
+%C%_unit_progress_check_driver_sleep_LDADD = $(p2_libs)
 %C%_unit_progress_check_engine_SOURCES = %D%/unit/progress/check_engine.c $(t_headers)
 %C%_unit_progress_check_engine_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_engine_LDADD = $(p2_libs)
