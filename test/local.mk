@@ -117,6 +117,7 @@ unit_tests = \
 	%D%/unit/progress/check_driver_sleep \
 	%D%/unit/progress/check_engine \
 	%D%/unit/progress/check_nap \
+	%D%/unit/progress/check_quiet \
 	%D%/unit/progress/check_wait \
 	%D%/unit/cm/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
@@ -791,6 +792,11 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_engine_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_engine_LDADD = $(p2_libs)
 
+%C%_unit_progress_check_quiet_SOURCES = %D%/unit/progress/check_quiet.c $(t_headers)
+%C%_unit_progress_check_quiet_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_quiet_LINK = $(LINK) -Wl,--wrap=nanosleep -Wl,--wrap=epoll_wait -Wl,--wrap=dofi_now \
+	-Wl,--wrap=dofi_engine_round -Wl,--wrap=dofi_wait_arm_events -Wl,--wrap=dofi_wait_on_fds
+%C%_unit_progress_check_quiet_LDADD = $(p2_libs)
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_nap_LDADD = $(p2_libs)
