@@ -215,6 +215,16 @@ START_TEST(a_wait_ends_at_its_deadline)
 }
 END_TEST
 
+/* Another thread drives. */
+START_TEST(a_wait_beside_the_driver_ends_at_its_deadline)
+{
+	atomic_store(&ia.wait.driven, true);
+	ck_assert_int_eq(dofi_wait_sleep(&ia, &wakeup, 0, NOW - (uint64_t)_i), -ETIMEDOUT);
+	ck_assert_uint_eq(rounds, 0);
+	ck_assert(atomic_load(&ia.wait.driven));
+}
+END_TEST
+
 START_TEST(a_wait_sleeps_before_its_deadline)
 {
 	wake_in = 2;
@@ -457,6 +467,7 @@ int main(void)
 			    a_round_that_finds_nothing_is_repeated_in_full_for_a_silent_connection,
 			    0, 2);
 	tcase_add_loop_test(tc, a_wait_ends_at_its_deadline, 0, 2);
+	tcase_add_loop_test(tc, a_wait_beside_the_driver_ends_at_its_deadline, 0, 2);
 	tcase_add_test(tc, a_wait_sleeps_before_its_deadline);
 	tcase_add_loop_test(tc, an_event_counts_more_than_the_deadline_and_a_signal, 0, 2);
 	tcase_add_test(tc, a_signal_that_ended_the_sleep_ends_the_wait_after_one_round);

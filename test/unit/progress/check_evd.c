@@ -9,6 +9,7 @@
 #include "../../../prov/ofi/progress/evd_wait.h"
 #include "../../../prov/ofi/api/evd.h"
 #include "../../../prov/ofi/progress/evd.h"
+#include "../../../prov/ofi/progress/wait.h"
 #include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/srq_count.h"
@@ -510,6 +511,30 @@ START_TEST(test_free_aborts_waiter)
 }
 END_TEST
 
+static DAT_RETURN free_main(void *arg)
+{
+	return dofi_evd_free(arg);
+}
+
+/* The waiter may be kept from a processor for long. */
+START_TEST(test_free_sleeps_until_the_waiter_has_left)
+{
+	struct dofi_evd *object = evd;
+	struct t_thread freeing;
+
+	atomic_store(&object->waiter, true);
+	t_start(&freeing, free_main, evd);
+	t_until_asleep(1);
+	ck_assert(!freeing.done);
+	dofi_lock(&object->lock);
+	atomic_store(&object->waiter, false);
+	dofi_wait_wake(ia, &object->wakeup);
+	dofi_unlock(&object->lock);
+	t_ok(t_join(&freeing));
+	evd = NULL;
+}
+END_TEST
+
 static void on_signal(int signal)
 {
 	(void)signal;
@@ -719,6 +744,7 @@ int main(void)
 	tcase_add_test(tc, test_waiter_keeps_others_out);
 	tcase_add_test(tc, test_set_unwaitable_wakes_waiter);
 	tcase_add_test(tc, test_free_aborts_waiter);
+	tcase_add_test(tc, test_free_sleeps_until_the_waiter_has_left);
 	tcase_add_test(tc, test_signal_ends_wait);
 	tcase_add_test(tc, test_streams_that_go_together);
 	tcase_add_test(tc, test_overflow_is_reported_once);

@@ -393,6 +393,22 @@ START_TEST(the_cause_of_an_error_counts)
 }
 END_TEST
 
+/*
+ * The layer above the device receives into buffers of its own, so a receive there is not too short
+ * for its message. IBV_WC_LOC_QP_OP_ERR has other causes.
+ */
+START_TEST(a_status_of_the_device_tells_nothing_about_the_length)
+{
+	struct fi_cq_err_entry entry = {.op_context = &request.wr, .err = FI_EIO, .prov_errno = 2};
+
+	request.wr.op = DOFI_OP_RECV;
+	ia.quirks = DOFI_QUIRK_VERBS_STATUS;
+	dofi_rdm_failed(&ia, &entry);
+	expect(REAP, NOBODY, NOBODY);
+	ck_assert_int_eq(reaped.err, FI_EIO);
+}
+END_TEST
+
 /* Which errors end the stream to the peer, and which concern one operation. */
 START_TEST(some_errors_end_the_stream)
 {
@@ -492,6 +508,7 @@ int main(void)
 	tcase_add_test(tc, each_entry_of_a_batch_is_handled);
 	tcase_add_loop_test(tc, a_failed_request_has_its_error, 0, 2);
 	tcase_add_test(tc, the_cause_of_an_error_counts);
+	tcase_add_test(tc, a_status_of_the_device_tells_nothing_about_the_length);
 	tcase_add_loop_test(tc, some_errors_end_the_stream, 0, 6);
 	tcase_add_loop_test(tc, the_stream_is_that_of_the_connection, 0, 8);
 	tcase_add_loop_test(tc, a_request_of_an_ep_without_a_connection, 0, 2);
