@@ -57,6 +57,7 @@ unit_tests = \
 	%D%/unit/memory/check_ring \
 	%D%/unit/memory/check_segment \
 	%D%/unit/base/check_lock \
+	%D%/unit/base/check_secure \
 	%D%/unit/base/check_lock_order \
 	%D%/unit/base/check_log \
 	%D%/unit/base/check_log_fabric \
@@ -119,6 +120,7 @@ unit_tests = \
 	%D%/unit/transport/check_memory_poll \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_rdm \
+	%D%/unit/transport/check_rdm_completion \
 	%D%/unit/transport/check_rdm_post \
 	%D%/unit/dto/check_atomic \
 	%D%/unit/dto/check_immediate \
@@ -127,8 +129,11 @@ unit_tests = \
 	%D%/unit/dto/check_data_flag \
 	%D%/unit/progress/check_cq_ready \
 	%D%/unit/progress/check_cq_watch \
+	%D%/unit/progress/check_drive \
+	%D%/unit/progress/check_driver_sleep \
 	%D%/unit/progress/check_engine \
 	%D%/unit/progress/check_nap \
+	%D%/unit/progress/check_quiet \
 	%D%/unit/progress/check_wait \
 	%D%/unit/cm/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
@@ -430,6 +435,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_memory_check_segment_LDADD = $(p2_libs)
 %C%_unit_progress_check_wakeup_SOURCES = %D%/unit/progress/check_wakeup.c $(t_headers)
 %C%_unit_progress_check_wakeup_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_wakeup_LINK = $(LINK) -Wl,--wrap=dofi_local_socket_receive
 %C%_unit_progress_check_wakeup_LDADD = $(p2_libs)
 %C%_unit_api_check_api20_SOURCES = %D%/unit/api/check_api20.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_api_check_api20_CPPFLAGS = $(p2_cppflags)
@@ -612,7 +618,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_same_process_LDADD = $(p2_libs)
 %C%_unit_transport_check_memory_poll_SOURCES = %D%/unit/transport/check_memory_poll.c $(t_headers)
 %C%_unit_transport_check_memory_poll_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_memory_poll_LINK = $(LINK) -Wl,--wrap=dofi_memory_take_cells -Wl,--wrap=dofi_reap
+%C%_unit_transport_check_memory_poll_LINK = $(LINK) -Wl,--wrap=dofi_memory_take_cells -Wl,--wrap=dofi_reap \
+	-Wl,--wrap=dofi_memory_go_on -Wl,--wrap=dofi_box_serve -Wl,--wrap=dofi_conn_path_down
 %C%_unit_transport_check_memory_poll_LDADD = $(p2_libs)
 
 %C%_unit_transport_check_memory_out_SOURCES = %D%/unit/transport/check_memory_out.c $(t_headers)
@@ -650,6 +657,14 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_rdm_SOURCES = %D%/unit/transport/check_rdm.c $(t_headers)
 %C%_unit_transport_check_rdm_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_rdm_LDADD = $(p2_libs)
+%C%_unit_transport_check_rdm_completion_SOURCES = %D%/unit/transport/check_rdm_completion.c $(t_headers)
+%C%_unit_transport_check_rdm_completion_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_rdm_completion_LINK = $(LINK) -Wl,--wrap=dofi_conn_by_secret -Wl,--wrap=dofi_conn_by_id \
+	-Wl,--wrap=dofi_ud_conn_of -Wl,--wrap=dofi_ctrl_msg_arrived -Wl,--wrap=dofi_ud_mark_answered \
+	-Wl,--wrap=dofi_credit_arrived -Wl,--wrap=dofi_greeting_arrived -Wl,--wrap=dofi_ctrl_arrived \
+	-Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_ctrl_recv_taken -Wl,--wrap=dofi_ctrl_recvs_post_missing \
+	-Wl,--wrap=dofi_ctrl_recv_post_again
+%C%_unit_transport_check_rdm_completion_LDADD = $(p2_libs)
 %C%_unit_transport_check_rdm_post_SOURCES = %D%/unit/transport/check_rdm_post.c $(t_headers)
 %C%_unit_transport_check_rdm_post_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_rdm_post_LDADD = $(p2_libs)
@@ -805,6 +820,10 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_cookie_LINK = $(LINK) -Wl,--wrap=pwrite -Wl,--wrap=access
 %C%_unit_base_check_cookie_LDADD = $(p2_libs)
+%C%_unit_base_check_secure_SOURCES = %D%/unit/base/check_secure.c $(t_headers)
+%C%_unit_base_check_secure_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_secure_LINK = $(LINK) -Wl,--wrap=getauxval -Wl,--wrap=unsetenv
+%C%_unit_base_check_secure_LDADD = $(p2_libs)
 %C%_unit_base_check_lock_SOURCES = %D%/unit/base/check_lock.c $(t_headers)
 %C%_unit_base_check_lock_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_lock_LINK = $(LINK) -Wl,--wrap=syscall
@@ -856,10 +875,26 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_cq_watch_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_cq_watch_LINK = $(LINK) -Wl,--wrap=dofi_now
 %C%_unit_progress_check_cq_watch_LDADD = $(p2_libs)
+%C%_unit_progress_check_drive_SOURCES = %D%/unit/progress/check_drive.c $(t_headers)
+%C%_unit_progress_check_drive_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_drive_LINK = $(LINK) -Wl,--wrap=dofi_engine_round -Wl,--wrap=dofi_wait_on_fds \
+	-Wl,--wrap=dofi_now
+%C%_unit_progress_check_drive_LDADD = $(p2_libs)
+%C%_unit_progress_check_driver_sleep_SOURCES = %D%/unit/progress/check_driver_sleep.c $(t_headers)
+%C%_unit_progress_check_driver_sleep_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_driver_sleep_LINK = $(LINK) -Wl,--wrap=dofi_poll_until -Wl,--wrap=dofi_cq_watch_leave \
+	-Wl,--wrap=dofi_cq_watch_awake -Wl,--wrap=dofi_wakeup_mark -Wl,--wrap=dofi_cq_ready_arm \
+	-Wl,--wrap=dofi_eqs_put_fids -Wl,--wrap=dofi_nap_until -Wl,--wrap=dofi_nap_blind_until -Wl,--wrap=realloc
+%C%_unit_progress_check_driver_sleep_LDADD = $(p2_libs)
 %C%_unit_progress_check_engine_SOURCES = %D%/unit/progress/check_engine.c $(t_headers)
 %C%_unit_progress_check_engine_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_engine_LDADD = $(p2_libs)
 
+%C%_unit_progress_check_quiet_SOURCES = %D%/unit/progress/check_quiet.c $(t_headers)
+%C%_unit_progress_check_quiet_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_quiet_LINK = $(LINK) -Wl,--wrap=nanosleep -Wl,--wrap=epoll_wait -Wl,--wrap=dofi_now \
+	-Wl,--wrap=dofi_engine_round -Wl,--wrap=dofi_wait_arm_events -Wl,--wrap=dofi_wait_on_fds
+%C%_unit_progress_check_quiet_LDADD = $(p2_libs)
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_nap_LDADD = $(p2_libs)

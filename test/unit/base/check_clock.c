@@ -64,6 +64,8 @@ START_TEST(a_poll_ends_at_its_deadline)
 		time_t s;
 		long ns;
 	} cases[] = {{NOW + 3 * SECOND + 9, true, 3, 9},
+		     {NOW + 3 * SECOND, true, 3, 0},
+		     {NOW + SECOND - 1, true, 0, 999999999},
 		     {NOW + 1, true, 0, 1},
 		     {NOW, true, 0, 0},
 		     {NOW - 1, true, 0, 0},
@@ -89,6 +91,6 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, a_timeout_is_in_microseconds);
-	tcase_add_loop_test(tcase, a_poll_ends_at_its_deadline, 0, 6);
+	tcase_add_loop_test(tcase, a_poll_ends_at_its_deadline, 0, 8);
 	return t_run(suite);
 }

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 
@@ -17,7 +18,7 @@
 
 static struct dofi_lock lock;
 static unsigned long count;
-static _Atomic int fences, sleeps, wakes;
+static _Atomic int fences, registrations, sleeps, wakes;
 static bool no_membarrier;
 
 long __real_syscall(long number, ...);
@@ -25,7 +26,8 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	if (number == SYS_membarrier) {
-		atomic_fetch_add(&fences, 1);
+		atomic_fetch_add(a == MEMBARRIER_CMD_PRIVATE_EXPEDITED ? &fences : &registrations,
+				 1);
 		if (no_membarrier) {
 			errno = ENOSYS;
 			return -1;
@@ -108,6 +110,23 @@ START_TEST(sleeping_threads_get_the_lock)
 }
 END_TEST
 
+/* The first that waits registers the process with the kernel; a registration takes long. */
+START_TEST(a_process_registers_once)
+{
+	pthread_t thread;
+
+	for (int i = 1; i <= 3; i++) {
+		dofi_lock(&lock);
+		run(1, take_once, &thread);
+		while (atomic_load(&sleeps) < i)
+			sched_yield();
+		dofi_unlock(&lock);
+		join(1, &thread);
+	}
+	ck_assert_int_eq(atomic_load(&registrations), 1);
+}
+END_TEST
+
 /* A woken thread may not get a processor for long. */
 START_TEST(a_sleeper_is_woken_once)
 {
@@ -129,6 +148,7 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, one_holder_at_a_time, 0, 2);
 	tcase_add_loop_test(tc, sleeping_threads_get_the_lock, 0, 2);
+	tcase_add_test(tc, a_process_registers_once);
 	tcase_add_test(tc, a_sleeper_is_woken_once);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

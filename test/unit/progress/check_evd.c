@@ -9,6 +9,7 @@
 #include "../../../prov/ofi/progress/evd_wait.h"
 #include "../../../prov/ofi/api/evd.h"
 #include "../../../prov/ofi/progress/evd.h"
+#include "../../../prov/ofi/progress/wait.h"
 #include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/srq_count.h"
@@ -272,6 +273,38 @@ START_TEST(test_dequeue_takes_what_its_poll_hands_over)
 }
 END_TEST
 
+static void expect_counts(const struct dofi_evd *of, uint64_t calls, uint64_t found, uint64_t polls,
+			  uint64_t found_by_poll)
+{
+	ck_assert_uint_eq(atomic_load(&of->counters[DOFI_CNT_EVD_DEQUEUE]), calls);
+	ck_assert_uint_eq(atomic_load(&of->counters[DOFI_CNT_EVD_DEQUEUE_FOUND]), found);
+	ck_assert_uint_eq(atomic_load(&of->counters[DOFI_CNT_EVD_DEQUEUE_NOT_FOUND]),
+			  calls - found);
+	ck_assert_uint_eq(atomic_load(&of->counters[DOFI_CNT_EVD_DEQUEUE_POLL]), polls);
+	ck_assert_uint_eq(atomic_load(&of->counters[DOFI_CNT_EVD_DEQUEUE_POLL_FOUND]),
+			  found_by_poll);
+}
+
+START_TEST(test_dequeue_counts_calls_and_what_they_find)
+{
+	const struct dofi_evd *object = evd;
+
+	expect_empty();
+	expect_counts(object, 1, 0, 1, 0);
+	push(1, true);
+	expect_dequeue(1);
+	expect_counts(object, 2, 1, 1, 0);
+	t_fake.on_poll = push_one;
+	expect_dequeue(42);
+	expect_counts(object, 3, 2, 2, 1);
+	t_fake.on_poll = hand_one_over;
+	expect_dequeue(7);
+	expect_counts(object, 4, 3, 3, 2);
+	expect_dequeue(8);
+	expect_counts(object, 5, 4, 3, 2);
+}
+END_TEST
+
 START_TEST(test_dequeue_gives_srq_its_place_back)
 {
 	struct dofi_event event = {.number = DAT_DTO_COMPLETION_EVENT};
@@ -478,6 +511,30 @@ START_TEST(test_free_aborts_waiter)
 }
 END_TEST
 
+static DAT_RETURN free_main(void *arg)
+{
+	return dofi_evd_free(arg);
+}
+
+/* The waiter may be kept from a processor for long. */
+START_TEST(test_free_sleeps_until_the_waiter_has_left)
+{
+	struct dofi_evd *object = evd;
+	struct t_thread freeing;
+
+	atomic_store(&object->waiter, true);
+	t_start(&freeing, free_main, evd);
+	t_until_asleep(1);
+	ck_assert(!freeing.done);
+	dofi_lock(&object->lock);
+	atomic_store(&object->waiter, false);
+	dofi_wait_wake(ia, &object->wakeup);
+	dofi_unlock(&object->lock);
+	t_ok(t_join(&freeing));
+	evd = NULL;
+}
+END_TEST
+
 static void on_signal(int signal)
 {
 	(void)signal;
@@ -674,6 +731,7 @@ int main(void)
 	tcase_add_test(tc, test_dequeue_in_order);
 	tcase_add_test(tc, test_dequeue_polls_when_empty_only);
 	tcase_add_test(tc, test_dequeue_takes_what_its_poll_hands_over);
+	tcase_add_test(tc, test_dequeue_counts_calls_and_what_they_find);
 	tcase_add_test(tc, test_dequeue_gives_srq_its_place_back);
 	tcase_add_test(tc, test_post_se);
 	tcase_add_test(tc, test_post_se_on_full_evd);
@@ -686,6 +744,7 @@ int main(void)
 	tcase_add_test(tc, test_waiter_keeps_others_out);
 	tcase_add_test(tc, test_set_unwaitable_wakes_waiter);
 	tcase_add_test(tc, test_free_aborts_waiter);
+	tcase_add_test(tc, test_free_sleeps_until_the_waiter_has_left);
 	tcase_add_test(tc, test_signal_ends_wait);
 	tcase_add_test(tc, test_streams_that_go_together);
 	tcase_add_test(tc, test_overflow_is_reported_once);

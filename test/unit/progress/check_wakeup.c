@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include "../../../prov/ofi/memory/local_socket.h"
 #include "../../../prov/ofi/progress/wakeup.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
@@ -26,6 +27,23 @@ static struct side {
 	bool knows;                   /* it */
 	int drained;
 } a, b;
+
+/* --- the local socket: real, or with datagrams without an end --- */
+
+static unsigned int receives;
+static bool floods;
+
+ssize_t __real_dofi_local_socket_receive(int fd, void *buf, size_t size,
+					 struct dofi_local_sender *sender);
+ssize_t __wrap_dofi_local_socket_receive(int fd, void *buf, size_t size,
+					 struct dofi_local_sender *sender);
+
+ssize_t __wrap_dofi_local_socket_receive(int fd, void *buf, size_t size,
+					 struct dofi_local_sender *sender)
+{
+	receives++;
+	return floods ? 0 : __real_dofi_local_socket_receive(fd, buf, size, sender);
+}
 
 /* --- the engine and the transport --- */
 
@@ -306,6 +324,24 @@ START_TEST(invalid_datagrams_are_ignored)
 }
 END_TEST
 
+/* The driver also has other work, and others on the host may send without an end. */
+START_TEST(a_read_ends)
+{
+	receives = 0;
+	dofi_wakeup_read(&a.ia);
+	ck_assert_uint_eq(receives, 1);
+	floods = true;
+	dofi_wakeup_read(&a.ia);
+	floods = false;
+	ck_assert_uint_le(receives, 1000);
+	send_as(&a, &b, 99, -1);
+	send_as(&a, &b, 99, -1);
+	receives = 0;
+	dofi_wakeup_read(&a.ia);
+	ck_assert_uint_eq(receives, 3);
+}
+END_TEST
+
 /* Memory that could be taken away is not looked at, nor is what is smaller than a page. */
 START_TEST(forged_marks_are_ignored)
 {
@@ -413,6 +449,7 @@ int main(void)
 	tcase_add_test(tc, fabrics_with_a_descriptor_need_no_wakeups);
 	tcase_add_test(tc, without_a_socket_there_are_no_wakeups);
 	tcase_add_test(tc, invalid_datagrams_are_ignored);
+	tcase_add_test(tc, a_read_ends);
 	tcase_add_test(tc, forged_marks_are_ignored);
 	tcase_add_test(tc, unexpected_descriptors_are_closed);
 	tcase_add_test(tc, datagrams_of_other_users_are_ignored);

@@ -27,7 +27,7 @@ static union {
 	struct dofi_wr wr;
 	struct {
 		char request[sizeof(struct dofi_wr)];
-		struct iovec iov[1];
+		struct iovec iov[DOFI_MEMORY_RANGES + 1];
 	};
 } request, second;
 static struct dofi_wr *done[PENDING];
@@ -535,6 +535,45 @@ START_TEST(long_messages_for_one_that_cannot_fetch)
 }
 END_TEST
 
+/* A message with more segments than a cell can name goes through the ring, as a shorter one does.
+ */
+START_TEST(a_fetched_message_names_each_of_its_segments)
+{
+	static const struct {
+		uint16_t niov;
+		unsigned int missing; /* bytes to the shortest one that is fetched */
+		uint8_t kind;
+	} cases[] = {{1, 0, DOFI_CELL_PLACES},
+		     {2, 0, DOFI_CELL_PLACES},
+		     {DOFI_MEMORY_RANGES, 0, DOFI_CELL_PLACES},
+		     {DOFI_MEMORY_RANGES + 1, 0, DOFI_CELL_SEND},
+		     {1, 1, DOFI_CELL_SEND}};
+	uint16_t niov = cases[_i].niov;
+	size_t length = DOFI_MEMORY_FETCHED - cases[_i].missing;
+	struct dofi_memory_range named[DOFI_MEMORY_RANGES];
+	struct dofi_wr *wr = prepare(DOFI_OP_SEND, length);
+	struct dofi_cell cell;
+
+	wr->niov = niov;
+	for (uint16_t i = 0; i < niov; i++)
+		request.iov[i] = (struct iovec){bytes + i, i + 1u};
+	request.iov[niov - 1] = (struct iovec){bytes, length - niov * (niov - 1u) / 2};
+	segment.marks[1].fetches = 1;
+	ck_assert_int_eq(dofi_memory_send(&ep, wr), 0);
+	ck_assert_int_eq(dofi_ring_look(&peer, &cell), 1);
+	ck_assert_int_eq(cell.kind, cases[_i].kind);
+	ck_assert_uint_eq(cell.words[0], length);
+	if (cell.kind != DOFI_CELL_PLACES)
+		return;
+	ck_assert_uint_eq(cell.size, niov * sizeof(named[0]));
+	dofi_ring_read(&peer, &cell, 0, named, cell.size);
+	for (uint16_t i = 0; i < niov; i++) {
+		ck_assert_uint_eq(named[i].address, (uintptr_t)request.iov[i].iov_base);
+		ck_assert_uint_eq(named[i].size, request.iov[i].iov_len);
+	}
+}
+END_TEST
+
 /* The peer keeps so many answers. */
 START_TEST(too_many_answers)
 {
@@ -651,6 +690,7 @@ int main(void)
 	tcase_add_test(tcase, a_message_from_a_bounce_buffer);
 	tcase_add_test(tcase, long_messages_are_fetched);
 	tcase_add_test(tcase, long_messages_for_one_that_cannot_fetch);
+	tcase_add_loop_test(tcase, a_fetched_message_names_each_of_its_segments, 0, 5);
 	tcase_add_test(tcase, too_many_answers);
 	tcase_add_test(tcase, an_answer_completes_what_waits_behind_it);
 	tcase_add_test(tcase, what_waits_for_an_answer_is_not_complete);

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which of many paths by shared memory a poll reads, and which a thread that may sleep reads. */
+/*
+ * Which of many paths by shared memory a poll reads, which a thread that may sleep reads, and what
+ * a read of a path does.
+ */
 #include "unit.h"
 
 #include "../../../prov/ofi/transport/memory_poll.c"
+
+#include <errno.h>
 
 #define MOST 24u
 
@@ -13,22 +18,50 @@ static struct dofi_memory_mark marks[MOST];
 static struct dofi_memory_box boxes[MOST];
 static unsigned int reads[MOST], fabric_reads;
 static const struct dofi_memory_path *brings; /* each read of this path finds something */
+static struct dofi_memory_path *lies;         /* the next read of this path finds a fault */
+static int fabric_brings;                     /* events of each read of the fabric's queue */
+static unsigned int went_on[MOST], served[MOST], downs;
 static struct dofi_evd *polled;
 
 int __wrap_dofi_memory_take_cells(struct dofi_memory_path *path);
+int __wrap_dofi_memory_go_on(struct dofi_memory_path *path);
+void __wrap_dofi_box_serve(struct dofi_memory_path *path);
+void __wrap_dofi_conn_path_down(struct dofi_conn *of, int err);
 int __wrap_dofi_reap(struct dofi_ia *of);
 
 int __wrap_dofi_memory_take_cells(struct dofi_memory_path *path)
 {
 	reads[path - paths]++;
+	if (path == lies)
+		path->fault = -EPROTO;
 	return path == brings;
+}
+
+int __wrap_dofi_memory_go_on(struct dofi_memory_path *path)
+{
+	went_on[path - paths]++;
+	return 2;
+}
+
+void __wrap_dofi_box_serve(struct dofi_memory_path *path)
+{
+	served[path - paths]++;
+	atomic_store(&path->their_box->state, DOFI_BOX_DONE);
+}
+
+void __wrap_dofi_conn_path_down(struct dofi_conn *of, int err)
+{
+	ck_assert_ptr_eq(of, &conn);
+	ck_assert_int_eq(err, EPROTO);
+	dofi_assert_held(&ia.engine.lock);
+	downs++;
 }
 
 int __wrap_dofi_reap(struct dofi_ia *of)
 {
 	ck_assert_ptr_eq(of, &ia);
 	fabric_reads++;
-	return 0;
+	return fabric_brings;
 }
 
 static void begin(unsigned int n)
@@ -58,6 +91,11 @@ static void setup(void)
 static void teardown(void)
 {
 	dofi_unlock(&ia.engine.lock);
+}
+
+static int read_once(void)
+{
+	return ia.engine.reap(&ia);
 }
 
 static void look(unsigned int times)
@@ -133,6 +171,28 @@ START_TEST(a_path_that_brings_something_is_read_each_time)
 }
 END_TEST
 
+/* Also when one becomes active or idle again and again: the active ones come first. */
+START_TEST(each_path_stays_in_the_list_once)
+{
+	begin(MOST);
+	be_quiet();
+	for (unsigned int i = 0; i < MOST; i++) {
+		brings = &paths[(7 * i) % MOST];
+		read_once();
+		ck_assert_ptr_eq(path_at(ia.memory.paths.next), brings);
+		ck_assert_ptr_eq(brings->link.next->prev, &brings->link);
+		ck_assert_uint_eq(ia.memory.nactive, i + 1);
+	}
+	brings = &paths[3];
+	look(QUIET_READS);
+	ck_assert_uint_eq(ia.memory.nactive, 1);
+	ck_assert_ptr_eq(path_at(ia.memory.paths.next), brings);
+	memset(reads, 0, sizeof(reads));
+	read_once();
+	expect_reads(0, MOST, 1);
+}
+END_TEST
+
 START_TEST(a_thread_that_may_sleep_reads_all)
 {
 	begin(MOST);
@@ -181,6 +241,127 @@ START_TEST(the_fabric_is_read_now_and_then)
 }
 END_TEST
 
+/* Such a connection needs no polls of the fabric, so that its own events come sooner. */
+START_TEST(the_fabric_is_not_read_when_a_path_brings_something)
+{
+	begin(1);
+	brings = &paths[0];
+	fabric_brings = 5;
+	for (unsigned int i = 0; i < 2 * POLLS_PER_FABRIC; i++)
+		ck_assert_int_eq(read_once(), 1);
+	ck_assert_uint_eq(fabric_reads, 0);
+	ia.cm.nconns++; /* one uses the fabric */
+	ck_assert_int_eq(read_once(), 1 + 5);
+}
+END_TEST
+
+/* --- a read of one path --- */
+
+static void begin_one(void)
+{
+	begin(1);
+	ia.cm.nconns++; /* and one that uses the fabric, which brings nothing */
+}
+
+/* A thread that may sleep is no poll: it does not come again soon. */
+START_TEST(a_path_counts_the_polls_of_the_program)
+{
+	begin_one();
+	read_once();
+	ck_assert_uint_eq(atomic_load(&marks[0].polls), 0);
+	look(3);
+	ck_assert_uint_eq(atomic_load(&marks[0].polls), 3);
+}
+END_TEST
+
+/* Found by this read, or by a post before it. */
+START_TEST(a_peer_that_breaks_the_rules_is_told_once)
+{
+	int fd = t_capture(STDERR_FILENO);
+	const char *text;
+
+	strcpy(ia.name, "ofa0");
+	begin_one();
+	if (_i)
+		paths[0].fault = -EPROTO;
+	else
+		lies = &paths[0];
+	atomic_store(&boxes[0].state, _i ? DOFI_BOX_ASKED : DOFI_BOX_IDLE);
+	paths[0].restless = _i;
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(read_once(), 0);
+	ck_assert_uint_eq(downs, 1);
+	ck_assert_uint_eq(reads[0], _i ? 0 : 1); /* its ring is not read any more */
+	ck_assert_uint_eq(went_on[0], 0);
+	ck_assert_uint_eq(served[0], 0);
+	text = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(text, "ofa0"));
+	ck_assert_ptr_nonnull(strstr(text, strerror(EPROTO)));
+	ck_assert_ptr_null(strstr(strstr(text, "ofa0") + 1, "ofa0"));
+}
+END_TEST
+
+START_TEST(a_path_whose_connection_is_over_is_not_read)
+{
+	begin_one();
+	paths[0].left = true;
+	paths[0].restless = true;
+	atomic_store(&boxes[0].state, DOFI_BOX_ASKED);
+	ck_assert_int_eq(read_once(), 0);
+	ck_assert_uint_eq(reads[0], 0);
+	ck_assert_uint_eq(went_on[0], 0);
+	ck_assert_uint_eq(served[0], 0);
+	ck_assert_uint_eq(downs, 0);
+}
+END_TEST
+
+START_TEST(a_request_in_the_box_is_served)
+{
+	begin_one();
+	for (uint32_t state = DOFI_BOX_IDLE; state <= DOFI_BOX_DONE; state++) {
+		served[0] = 0;
+		atomic_store(&boxes[0].state, state);
+		ck_assert_int_eq(read_once(), state == DOFI_BOX_ASKED);
+		ck_assert_uint_eq(served[0], state == DOFI_BOX_ASKED);
+	}
+	ck_assert_uint_eq(reads[0], 4);
+}
+END_TEST
+
+/* Requests that wait for room, and due answers. */
+START_TEST(what_is_left_to_do_goes_on)
+{
+	begin_one();
+	ck_assert_int_eq(read_once(), 0);
+	paths[0].restless = true;
+	ck_assert_int_eq(read_once(), 2);
+	paths[0].restless = false;
+	paths[0].answers_tail++;
+	brings = &paths[0];
+	ck_assert_int_eq(read_once(), 2 + 1);
+	ck_assert_uint_eq(went_on[0], 2);
+	paths[0].answers_head++;
+	ck_assert_int_eq(read_once(), 1);
+	ck_assert_uint_eq(went_on[0], 2);
+}
+END_TEST
+
+START_TEST(the_peers_see_whether_this_side_sleeps)
+{
+	dofi_unlock(&ia.engine.lock);
+	ck_assert(!dofi_memory_doze(&ia, true)); /* no peer can wake it */
+	dofi_lock(&ia.engine.lock);
+	begin(3);
+	dofi_unlock(&ia.engine.lock);
+	for (int asleep = 1; asleep >= 0; asleep--) {
+		ck_assert(dofi_memory_doze(&ia, asleep));
+		for (int i = 0; i < 3; i++)
+			ck_assert_uint_eq(atomic_load(&marks[i].asleep), (uint32_t)asleep);
+	}
+	ck_assert(dofi_trylock(&ia.engine.lock));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("memory_poll");
@@ -192,8 +373,16 @@ int main(void)
 	tcase_add_test(tcase, quiet_paths_are_read_in_turn);
 	tcase_add_test(tcase, a_peer_sees_each_poll_of_a_quiet_path);
 	tcase_add_test(tcase, a_path_that_brings_something_is_read_each_time);
+	tcase_add_test(tcase, each_path_stays_in_the_list_once);
 	tcase_add_test(tcase, a_thread_that_may_sleep_reads_all);
 	tcase_add_test(tcase, paths_end_in_any_order);
 	tcase_add_test(tcase, the_fabric_is_read_now_and_then);
+	tcase_add_test(tcase, the_fabric_is_not_read_when_a_path_brings_something);
+	tcase_add_test(tcase, a_path_counts_the_polls_of_the_program);
+	tcase_add_loop_test(tcase, a_peer_that_breaks_the_rules_is_told_once, 0, 2);
+	tcase_add_test(tcase, a_path_whose_connection_is_over_is_not_read);
+	tcase_add_test(tcase, a_request_in_the_box_is_served);
+	tcase_add_test(tcase, what_is_left_to_do_goes_on);
+	tcase_add_test(tcase, the_peers_see_whether_this_side_sleeps);
 	return t_run(suite);
 }

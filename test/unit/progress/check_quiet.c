@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The steps of the progress thread: it watches beside consumers that poll, drives when they have
+ * stopped, and is parked while a consumer drives. The linker redirects rounds, sleeps and the clock
+ * to this file.
+ */
+#include "t_hooks.h"
+#include "unit.h"
+
+#include "../../../prov/ofi/progress/cno.h"
+#include "../../../prov/ofi/progress/progress_thread.c"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#define MS   UINT64_C(1000000)
+#define NOW  (1000 * MS)
+#define MOST 64u /* rounds of a case */
+
+static struct dofi_ia ia;
+
+/* --- the clock, rounds and sleeps --- */
+
+static uint64_t now;
+static uint32_t rounds, naps, arms, looks, sleeps;
+static bool was_full[MOST + 1], slept_after[MOST + 1];
+static int found[MOST + 1], endings[MOST + 1]; /* of each round and each sleep, from 1 */
+static uint32_t stop_in;                       /* number of a round */
+static int timeout_seen, look_answer;
+static bool events_are_there, driver_comes;
+static uint64_t look_takes;
+
+T_STAND_IN int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+T_STAND_IN int __wrap_epoll_wait(int epfd, struct epoll_event *events, int n, int timeout);
+uint64_t __wrap_dofi_now(void);
+int __wrap_dofi_engine_round(struct dofi_ia *of, bool all);
+bool __wrap_dofi_wait_arm_events(struct dofi_ia *of);
+int __wrap_dofi_wait_on_fds(struct dofi_ia *of, const _Atomic uint32_t *word, uint32_t seen,
+			    uint64_t deadline, const sigset_t *sigmask);
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	(void)left;
+	ck_assert_int_eq(time->tv_sec, 0);
+	ck_assert_int_eq(time->tv_nsec, NAP_NS);
+	naps++;
+	return 0;
+}
+
+int __wrap_epoll_wait(int epfd, struct epoll_event *events, int n, int timeout)
+{
+	(void)events;
+	ck_assert_int_eq(epfd, ia.engine.quiet_epfd);
+	ck_assert_int_eq(n, 1);
+	looks++;
+	timeout_seen = timeout;
+	now += look_takes;
+	atomic_store(&ia.wait.asleep, driver_comes);
+	return look_answer;
+}
+
+uint64_t __wrap_dofi_now(void)
+{
+	return now;
+}
+
+bool __wrap_dofi_wait_arm_events(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	arms++;
+	return !events_are_there;
+}
+
+int __wrap_dofi_engine_round(struct dofi_ia *of, bool all)
+{
+	ck_assert_ptr_eq(of, &ia);
+	dofi_assert_held(&of->engine.lock);
+	ck_assert_uint_lt(rounds, MOST);
+	was_full[++rounds] = all;
+	if (rounds == stop_in)
+		atomic_store(&of->engine.stop, true);
+	return found[rounds];
+}
+
+int __wrap_dofi_wait_on_fds(struct dofi_ia *of, const _Atomic uint32_t *word, uint32_t seen,
+			    uint64_t deadline, const sigset_t *sigmask)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_ptr_eq(word, &ia.engine.activity);
+	ck_assert_uint_eq(seen, 5);
+	ck_assert_uint_eq(deadline, DOFI_FOREVER);
+	ck_assert_ptr_null(sigmask);
+	slept_after[rounds] = true;
+	return endings[++sleeps];
+}
+
+/* --- an agent --- */
+
+static struct dofi_cno cno;
+static int agents_run;
+
+static void run_agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
+{
+	ck_assert_ptr_eq(data, &ia);
+	(void)evd;
+	dofi_assert_none_held();
+	agents_run++;
+}
+
+static void make_agent_due(void)
+{
+	cno.obj.ia = &ia;
+	dofi_list_init(&cno.agent_link);
+	cno.agent = (DAT_OS_WAIT_PROXY_AGENT){&ia, run_agent};
+	dofi_lock(&cno.lock);
+	dofi_agent_make_due(&cno, NULL);
+	dofi_unlock(&cno.lock);
+}
+
+/* --- */
+
+static void setup(void)
+{
+	dofi_lock_init(&ia.engine.lock);
+	dofi_list_init(&ia.agents);
+	dofi_list_init(&ia.agent_calls);
+	atomic_store(&ia.engine.next_timer, UINT64_MAX);
+	atomic_store(&ia.engine.activity, 5);
+	ia.engine.quiet_epfd = 901;
+	ia.engine.park_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ia.engine.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ia.cq_wait = FI_WAIT_FD;
+	strcpy(ia.name, "ofa0");
+	now = NOW;
+}
+
+static void teardown(void)
+{
+	ck_assert_int_eq(atomic_load(&ia.engine.lock.word), DOFI_LOCK_FREE);
+	close(ia.engine.park_fd);
+	close(ia.engine.wake_fd);
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/* --- beside consumers that poll --- */
+
+START_TEST(a_quiet_look_that_finds_nothing_has_no_round)
+{
+	watch_quietly(&ia, 20 * MS);
+	ck_assert_uint_eq(arms, 1);
+	ck_assert_uint_eq(looks, 1);
+	ck_assert_uint_eq(rounds, 0);
+	ck_assert_uint_eq(naps, 0);
+}
+END_TEST
+
+/* Whole milliseconds, and not longer than to the next timer. */
+START_TEST(a_quiet_look_ends_in_time)
+{
+	static const struct {
+		uint64_t quantum, timer; /* from now on; UINT64_MAX: none */
+		int timeout;
+	} cases[] = {{20 * MS, UINT64_MAX - NOW, 20},
+		     {20 * MS + 1, UINT64_MAX - NOW, 21},
+		     {1, UINT64_MAX - NOW, 1},
+		     {20 * MS, 7 * MS, 7},
+		     {20 * MS, 7 * MS - 1, 7},
+		     {20 * MS, 30 * MS, 20},
+		     {20 * MS, 0, 0}};
+
+	atomic_store(&ia.engine.next_timer, NOW + cases[_i].timer);
+	watch_quietly(&ia, cases[_i].quantum);
+	ck_assert_int_eq(timeout_seen, cases[_i].timeout);
+}
+END_TEST
+
+START_TEST(a_timer_in_the_past_makes_no_long_look)
+{
+	atomic_store(&ia.engine.next_timer, NOW - 5 * MS);
+	watch_quietly(&ia, 20 * MS);
+	ck_assert_int_eq(timeout_seen, 0);
+	ck_assert_uint_eq(rounds, 1);
+}
+END_TEST
+
+/* A descriptor, a timer, events that make no descriptor readable, and events that are there. */
+START_TEST(what_is_found_is_handled_in_a_full_round)
+{
+	make_agent_due();
+	look_answer = _i == 0;
+	if (_i == 1) {
+		atomic_store(&ia.engine.next_timer, NOW + 7 * MS);
+		look_takes = 7 * MS;
+	}
+	ia.eqs.silent = _i == 2;
+	events_are_there = _i == 3;
+	watch_quietly(&ia, 20 * MS);
+	ck_assert_uint_eq(looks, _i != 3);
+	ck_assert_uint_eq(rounds, 1);
+	ck_assert(was_full[1]);
+	ck_assert_int_eq(agents_run, 1);
+	ck_assert_uint_eq(naps, 0);
+}
+END_TEST
+
+START_TEST(a_look_that_fails_has_no_round)
+{
+	look_answer = -1;
+	watch_quietly(&ia, 20 * MS);
+	ck_assert_uint_eq(rounds, 0);
+}
+END_TEST
+
+/* It sleeps on the same descriptors; it handles the event; it is inside a post. */
+START_TEST(a_driver_at_work_is_left_alone)
+{
+	look_answer = 1;
+	atomic_store(&ia.wait.driven, true);
+	if (_i == 0)
+		atomic_store(&ia.wait.asleep, true);
+	else if (_i == 1)
+		atomic_store(&ia.engine.lock.word, DOFI_LOCK_TAKEN);
+	else
+		atomic_store(&ia.engine.copying, 1);
+	watch_quietly(&ia, 20 * MS);
+	atomic_store(&ia.engine.lock.word, DOFI_LOCK_FREE);
+	ck_assert_uint_eq(naps, 1);
+	ck_assert_uint_eq(arms, 0);
+	ck_assert_uint_eq(looks, 0);
+	ck_assert_uint_eq(rounds, 0);
+}
+END_TEST
+
+START_TEST(a_driver_inside_an_agent_does_not_handle_events)
+{
+	look_answer = 1;
+	atomic_store(&ia.wait.driven, true);
+	watch_quietly(&ia, 20 * MS);
+	ck_assert_uint_eq(naps, 1);
+	ck_assert_uint_eq(rounds, 1);
+}
+END_TEST
+
+/* The same event woke both. */
+START_TEST(a_driver_that_comes_meanwhile_handles_the_event)
+{
+	look_answer = 1;
+	driver_comes = true;
+	watch_quietly(&ia, 20 * MS);
+	ck_assert_uint_eq(naps, 1);
+	ck_assert_uint_eq(rounds, 0);
+}
+END_TEST
+
+/* --- it drives --- */
+
+static void drive_to(uint32_t round)
+{
+	stop_in = round;
+	drive(&ia, 5);
+	ck_assert_uint_eq(rounds, round);
+}
+
+START_TEST(full_rounds_come_first_and_at_intervals)
+{
+	drive_to(2 * DOFI_ROUNDS_PER_FULL + 1);
+	for (uint32_t i = 1; i <= rounds; i++) {
+		ck_assert(was_full[i] == (i % DOFI_ROUNDS_PER_FULL == 1));
+		ck_assert(slept_after[i]);
+	}
+}
+END_TEST
+
+START_TEST(a_round_is_full_unless_the_queue_alone_ended_the_sleep)
+{
+	endings[2] = 1;
+	drive_to(4);
+	ck_assert(!was_full[2] && was_full[3] && !was_full[4]);
+}
+END_TEST
+
+START_TEST(a_due_timer_makes_a_round_full)
+{
+	atomic_store(&ia.engine.next_timer, NOW + !_i);
+	drive_to(2);
+	ck_assert(was_full[2] == _i);
+}
+END_TEST
+
+START_TEST(all_rounds_are_full_where_no_descriptor_shows_events)
+{
+	ia.eqs.silent = true;
+	drive_to(4);
+	for (uint32_t i = 1; i <= rounds; i++)
+		ck_assert(was_full[i]);
+}
+END_TEST
+
+/* The sleep looks at the queue once more; where it does not, another round does. */
+START_TEST(a_round_that_finds_something_is_repeated_where_no_sleep_looks_at_the_queue)
+{
+	static const struct {
+		enum fi_wait_obj wait;
+		bool moves_alone, repeats;
+	} cases[] = {{FI_WAIT_FD, false, false},
+		     {FI_WAIT_FD, true, true},
+		     {FI_WAIT_NONE, false, true},
+		     {FI_WAIT_NONE, true, true}};
+
+	ia.cq_wait = cases[_i].wait;
+	ia.moves_alone = cases[_i].moves_alone;
+	found[1] = 2;
+	drive_to(3);
+	ck_assert(slept_after[1] == !cases[_i].repeats);
+	ck_assert(slept_after[2]);
+	ck_assert(!was_full[2]);
+}
+END_TEST
+
+START_TEST(each_round_ends_with_the_due_agents)
+{
+	make_agent_due();
+	drive_to(1);
+	ck_assert_int_eq(agents_run, 1);
+}
+END_TEST
+
+/* A consumer polls or waits; it is inside a long post; the IA closes. */
+START_TEST(it_stops_driving_for_a_consumer)
+{
+	if (_i == 0)
+		atomic_store(&ia.engine.activity, 6);
+	else if (_i == 1)
+		atomic_store(&ia.engine.copying, 1);
+	else
+		atomic_store(&ia.engine.stop, true);
+	drive(&ia, 5);
+	ck_assert_uint_eq(rounds, 0);
+}
+END_TEST
+
+/* --- it is parked, and it ends --- */
+
+START_TEST(it_is_parked_while_a_consumer_drives)
+{
+	const bool driven = _i & 1, stop = _i & 2;
+
+	ck_assert_int_eq(dofi_eventfd_signal(ia.engine.park_fd), 0);
+	atomic_store(&ia.wait.driven, driven);
+	atomic_store(&ia.engine.stop, stop);
+	park(&ia);
+	ck_assert(is_readable(ia.engine.park_fd) == (!driven || stop));
+	ck_assert(!atomic_load(&ia.engine.parked));
+}
+END_TEST
+
+START_TEST(it_is_asked_to_stop_wherever_it_sleeps)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	ask_to_stop(&ia);
+	ck_assert(atomic_load(&ia.engine.stop));
+	ck_assert(is_readable(ia.engine.park_fd));
+	ck_assert(is_readable(ia.engine.wake_fd));
+	ck_assert_str_eq(t_captured(fd), "");
+}
+END_TEST
+
+START_TEST(a_stop_that_it_may_not_notice_is_logged)
+{
+	int fd = t_capture(STDERR_FILENO), closed = _i ? ia.engine.park_fd : ia.engine.wake_fd;
+
+	close(closed);
+	ask_to_stop(&ia);
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "ofa0"));
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), strerror(EBADF)));
+	ck_assert_int_eq(dup2(fd, closed), closed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("quiet");
+	TCase *tc = tcase_create("watches");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_quiet_look_that_finds_nothing_has_no_round);
+	tcase_add_loop_test(tc, a_quiet_look_ends_in_time, 0, 7);
+	tcase_add_test(tc, a_timer_in_the_past_makes_no_long_look);
+	tcase_add_loop_test(tc, what_is_found_is_handled_in_a_full_round, 0, 4);
+	tcase_add_test(tc, a_look_that_fails_has_no_round);
+	tcase_add_loop_test(tc, a_driver_at_work_is_left_alone, 0, 3);
+	tcase_add_test(tc, a_driver_inside_an_agent_does_not_handle_events);
+	tcase_add_test(tc, a_driver_that_comes_meanwhile_handles_the_event);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("drives");
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, full_rounds_come_first_and_at_intervals);
+	tcase_add_test(tc, a_round_is_full_unless_the_queue_alone_ended_the_sleep);
+	tcase_add_loop_test(tc, a_due_timer_makes_a_round_full, 0, 2);
+	tcase_add_test(tc, all_rounds_are_full_where_no_descriptor_shows_events);
+	tcase_add_loop_test(
+		tc, a_round_that_finds_something_is_repeated_where_no_sleep_looks_at_the_queue, 0,
+		4);
+	tcase_add_test(tc, each_round_ends_with_the_due_agents);
+	tcase_add_loop_test(tc, it_stops_driving_for_a_consumer, 0, 3);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("ends");
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, it_is_parked_while_a_consumer_drives, 0, 4);
+	tcase_add_test(tc, it_is_asked_to_stop_wherever_it_sleeps);
+	tcase_add_loop_test(tc, a_stop_that_it_may_not_notice_is_logged, 0, 2);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}
