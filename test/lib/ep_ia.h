@@ -46,7 +46,6 @@ static inline void t_ep_ia_open(struct t_ep_ia *it)
 	ia->limits.max_message = ia->limits.max_rdma = 1u << 20;
 	ia->limits.max_srqs = 4;
 	ia->engine.sock_epfd = -1;
-	dofi_list_init(&ia->engine.timers);
 	ia->scratch.free_stack = it->free_slots;
 	for (ia->scratch.nfree = 0; ia->scratch.nfree < T_EPS; ia->scratch.nfree++)
 		it->free_slots[ia->scratch.nfree] = ia->scratch.nfree;

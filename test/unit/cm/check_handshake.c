@@ -99,7 +99,6 @@ static void be_ia(int side)
 	ia->trans = &msg;
 	ia->info = &info[side];
 	dofi_lock_init(&ia->engine.lock);
-	dofi_list_init(&ia->engine.timers);
 	dofi_list_init(&ia->engine.work);
 	ia->engine.sock_epfd = epoll_create1(0);
 	ck_assert_int_ge(ia->engine.sock_epfd, 0);

@@ -631,7 +631,7 @@ START_TEST(a_bind_waits_until_the_peers_have_forgotten)
 	ck_assert_int_eq(releases, 1);
 	ck_assert_int_eq(issues, 1); /* what was posted behind it */
 	ck_assert(dofi_list_empty(&ia.cm.binds));
-	ck_assert(dofi_list_empty(&ia.engine.timers));
+	ck_assert_ptr_null(ia.engine.timers);
 }
 END_TEST
 
@@ -662,7 +662,7 @@ START_TEST(a_peer_that_does_not_answer_a_bind_loses_its_connections)
 	post_bind();
 	ask_for_bind();
 	answer_by(other, ep.bind_number);
-	dofi_list_del(&ep.bind_limit.link);
+	dofi_timer_cancel(&ia, &ep.bind_limit);
 	ep.bind_limit.fire(&ep.bind_limit);
 	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
 	ck_assert_int_eq(chan->err, -ETIMEDOUT);
@@ -681,7 +681,7 @@ START_TEST(an_ended_connection_waits_for_no_bind)
 	ask_for_bind();
 	dofi_conn_forget_bind(&ep);
 	ck_assert(dofi_list_empty(&ia.cm.binds));
-	ck_assert(dofi_list_empty(&ia.engine.timers));
+	ck_assert_ptr_null(ia.engine.timers);
 }
 END_TEST
 

@@ -11,6 +11,7 @@
 #include "../../../prov/ofi/cm/redial.h"
 #include "../../../prov/ofi/cm/wire.h"
 #include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/progress/timer.h"
 
 #define MS    UINT64_C(1000000)
 #define GRACE 250u
@@ -49,7 +50,6 @@ void __wrap_dofi_conn_handle(struct dofi_conn *of, enum dofi_conn_event event,
 static void setup(void)
 {
 	dofi_lock_init(&ia.engine.lock);
-	dofi_list_init(&ia.engine.timers);
 	dofi_lock(&ia.engine.lock);
 }
 
@@ -60,9 +60,9 @@ static uint64_t pause_ms(void)
 	uint64_t before = now;
 
 	ck_assert(dofi_redial_later(&conn));
-	ck_assert_ptr_eq(ia.engine.timers.next, &timer->link);
+	ck_assert_ptr_eq(ia.engine.timers, timer);
 	now = timer->deadline;
-	dofi_list_del(&timer->link);
+	dofi_timer_cancel(&ia, timer);
 	redials = 0;
 	timer->fire(timer);
 	ck_assert_int_eq(redials, 1);
@@ -91,7 +91,7 @@ START_TEST(a_listener_has_some_time_to_start)
 	while (now < began + end);
 	ck_assert_uint_eq(now, began + end);
 	ck_assert(!dofi_redial_later(&conn));
-	ck_assert(dofi_list_empty(&ia.engine.timers));
+	ck_assert_ptr_null(ia.engine.timers);
 }
 END_TEST
 
@@ -99,7 +99,7 @@ END_TEST
 START_TEST(without_a_refusal_there_is_no_other_round)
 {
 	ck_assert(!dofi_redial_later(&conn));
-	ck_assert(dofi_list_empty(&ia.engine.timers));
+	ck_assert_ptr_null(ia.engine.timers);
 }
 END_TEST
 
