@@ -764,6 +764,36 @@ START_TEST(an_event_is_for_the_connection_of_its_endpoint)
 }
 END_TEST
 
+/* librdmacm reports a time-out although the peer's READY has told that the path is up. */
+START_TEST(a_path_that_the_peer_uses_is_not_down_after_a_timeout)
+{
+	static const struct {
+		uint64_t quirks;
+		int err;
+		bool active;
+		enum dofi_conn_state state;
+		int downs;
+	} cases[] = {{DOFI_QUIRK_QUEUE_PAIRS, FI_ETIMEDOUT, false, DOFI_CONN_ESTABLISHED, 0},
+		     {DOFI_QUIRK_QUEUE_PAIRS, FI_ETIMEDOUT, false, DOFI_CONN_DRAINING, 0},
+		     {DOFI_QUIRK_QUEUE_PAIRS, FI_ETIMEDOUT, false, DOFI_CONN_ACCEPTED, 1},
+		     {DOFI_QUIRK_QUEUE_PAIRS, FI_ETIMEDOUT, true, DOFI_CONN_ESTABLISHED, 1},
+		     {DOFI_QUIRK_QUEUE_PAIRS, FI_ECONNREFUSED, false, DOFI_CONN_ESTABLISHED, 1},
+		     {0, FI_ETIMEDOUT, false, DOFI_CONN_ESTABLISHED, 1}};
+
+	eq_ops.read = read_event;
+	eq_ops.readerr = read_error_entry;
+	endpoint.fid.context = (void *)(uintptr_t)NUMBER;
+	happens.fid = &endpoint.fid;
+	happens.err = cases[_i].err;
+	ia.quirks = cases[_i].quirks;
+	conn.fep = &endpoint;
+	conn.active = cases[_i].active;
+	conn.state = cases[_i].state;
+	trans->poll_events(&ia);
+	ck_assert_int_eq(happens.downs, cases[_i].downs);
+}
+END_TEST
+
 /* --- messages without bytes, and those that the fabric does not take --- */
 
 static struct {
@@ -1142,6 +1172,7 @@ int main(void)
 			    sizeof(providers) / sizeof(providers[0]));
 	tcase_add_test(tc, the_barrier_flag_is_a_fence_behind_reads);
 	tcase_add_loop_test(tc, an_event_is_for_the_connection_of_its_endpoint, 0, 10);
+	tcase_add_loop_test(tc, a_path_that_the_peer_uses_is_not_down_after_a_timeout, 0, 6);
 	tcase_add_test(tc, a_message_without_bytes);
 	tcase_add_test(tc, an_update_that_is_not_taken_is_not_announced);
 	tcase_add_loop_test(tc, a_receive_without_segments, 0, 2);
