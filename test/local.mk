@@ -75,6 +75,7 @@ unit_tests = \
 	%D%/unit/transport/check_peer \
 	%D%/unit/transport/check_receive_slots \
 	%D%/unit/dto/check_post \
+	%D%/unit/dto/check_post_special \
 	%D%/unit/fabric/check_quirks \
 	%D%/unit/fabric/check_traits \
 	%D%/unit/transport/check_async_errors \
@@ -704,6 +705,9 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_post_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_post_LINK = $(LINK) -Wl,--wrap=dofi_engine_catch_up
 %C%_unit_dto_check_post_LDADD = $(p2_libs)
+%C%_unit_dto_check_post_special_SOURCES = %D%/unit/dto/check_post_special.c $(t_headers)
+%C%_unit_dto_check_post_special_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_post_special_LDADD = $(p2_libs)
 %C%_unit_base_check_lock_order_SOURCES = %D%/unit/base/check_lock_order.c $(t_headers)
 %C%_unit_base_check_lock_order_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_lock_order_LDADD = $(p2_libs)

@@ -7,6 +7,7 @@
 
 #include "dto/atomic.h"
 #include "dto/control.h"
+#include "dto/control_message.h"
 #include "dto/issue.h"
 #include "dto/release.h"
 #include "object/ctxtab.h"
@@ -45,7 +46,7 @@ static uint64_t result;
 /* --- the fabric, and what follows an answer --- */
 
 static struct {
-	int records, released, issued, stalls, drained;
+	int records, ctrl_msgs, released, issued, stalls, drained;
 	ssize_t answer; /* of the fabric */
 	uint64_t data, address, key;
 	struct dofi_atomic_request request;
@@ -69,7 +70,25 @@ static ssize_t take_record(struct dofi_ep *of, const void *record, size_t size, 
 	return 0;
 }
 
-static const struct dofi_trans_ops fabric = {.write_ctrl = take_record};
+/* Fabrics without control writes. */
+static struct dofi_ctrl_msgs ctrl_msgs;
+
+static ssize_t take_ctrl_msg(struct dofi_ep *of, const void *bytes, size_t size)
+{
+	const struct dofi_ctrl_msg *ctrl_msg = bytes;
+
+	ck_assert_ptr_eq(of, &ep);
+	ck_assert_uint_eq(ctrl_msg->kind, DOFI_CTRL_ATOMIC);
+	if (ctrl_msg->value & DOFI_CTRL_ANSWER)
+		seen.reply = ctrl_msg->answer;
+	else
+		seen.request.operand = ctrl_msg->request.operand;
+	seen.ctrl_msgs += size > 0;
+	seen.data = ctrl_msg->value;
+	return seen.answer;
+}
+
+static const struct dofi_trans_ops fabric = {.write_ctrl = take_record, .ctrl_msg = take_ctrl_msg};
 
 void __wrap_dofi_release_rings(struct dofi_ep *of);
 void __wrap_dofi_ep_issue(struct dofi_ep *of);
@@ -360,6 +379,44 @@ START_TEST(a_request_takes_a_slot_of_the_peer)
 }
 END_TEST
 
+START_TEST(control_messages_carry_requests_and_answers)
+{
+	ep.ctrl_msgs = &ctrl_msgs;
+	ia.ctrl_memory.slots = NULL;
+	start(3);
+	ck_assert_int_eq(seen.ctrl_msgs, 1);
+	ck_assert_uint_eq(seen.data, 0);
+	ck_assert_uint_eq(seen.request.operand, 3);
+	ck_assert_uint_eq(ep.reads, 1);
+	ctrl_msgs.slots.requests[2] = (struct dofi_atomic_request){.op = DOFI_OP_FETCH_ADD,
+								   .context = CONTEXT,
+								   .address = BASE + 8,
+								   .operand = 5};
+	dofi_atomic_arrived(&ep, 2);
+	ck_assert_uint_eq(memory[1], 15);
+	ck_assert_int_eq(seen.ctrl_msgs, 2);
+	ck_assert_uint_eq(seen.data, DOFI_CTRL_ANSWER | 2);
+	ck_assert_uint_eq(seen.reply.value, 10);
+	ck_assert_uint_eq(seen.reply.status, DAT_DTO_SUCCESS);
+	ctrl_msgs.slots.answers[0].value = 321;
+	dofi_atomic_arrived(&ep, DOFI_CTRL_ANSWER);
+	ck_assert_uint_eq(result, 321);
+	ck_assert_int_eq(seen.records, 0);
+}
+END_TEST
+
+/* A control message has no order with other messages either. */
+START_TEST(messages_wait_for_atomic_operations_by_control_messages)
+{
+	start(0);
+	ck_assert(dofi_atomic_may_start(&ep, prepare(7, DOFI_OP_SEND)));
+	ep.ctrl_msgs = &ctrl_msgs;
+	ck_assert(!dofi_atomic_may_start(&ep, prepare(7, DOFI_OP_SEND)));
+	ep.atomics_used = 0;
+	ck_assert(dofi_atomic_may_start(&ep, prepare(7, DOFI_OP_SEND)));
+}
+END_TEST
+
 START_TEST(a_refused_request_takes_nothing)
 {
 	seen.answer = -FI_EAGAIN;
@@ -451,6 +508,8 @@ int main(void)
 	tcase_add_test(tcase, records_without_a_slot_are_ignored);
 	tcase_add_test(tcase, answers_wait_for_the_fabric);
 	tcase_add_test(tcase, a_request_takes_a_slot_of_the_peer);
+	tcase_add_test(tcase, control_messages_carry_requests_and_answers);
+	tcase_add_test(tcase, messages_wait_for_atomic_operations_by_control_messages);
 	tcase_add_test(tcase, a_refused_request_takes_nothing);
 	tcase_add_test(tcase, what_waits_for_atomic_operations);
 	tcase_add_test(tcase, an_answer_ends_its_request);

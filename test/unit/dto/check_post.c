@@ -658,12 +658,179 @@ START_TEST(a_connection_by_memory_offers_what_the_fabric_offers)
 }
 END_TEST
 
+/* Whatever it has left to the engine: a credit update, for example. */
+START_TEST(a_post_does_not_wait_for_the_engine)
+{
+	enum dofi_op op = ops[_i];
+
+	remote.segment_length = 16;
+	ep.stall.waits = true;
+	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(op, 1, 0);
+	ck_assert_uint_eq(fabric.niov, 2);
+}
+END_TEST
+
+/* EP-189: the soft mark raises one event, and the hard one breaks the connection. */
+START_TEST(high_watermarks_count_the_receives)
+{
+	const DAT_COUNT n = _i + 1; /* segments: by the fast path, or not */
+
+	atomic_store(&ia.async_evd, &evd);
+	ep.soft_mark = 1;
+	ep.hard_mark = 2;
+	ck_assert_int_eq(post(DOFI_OP_RECV, n, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ck_assert_int_eq(post(DOFI_OP_RECV, n, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 1);
+	ck_assert_ptr_eq(events[0].handle, &ep);
+	ck_assert_uint_eq(events[0].reason, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	ck_assert(!ep.faulty && !ep.stall.waits);
+	ck_assert_int_eq(post(DOFI_OP_RECV, n, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 1);
+	ck_assert(ep.faulty && ep.stall.waits);
+	expect(DOFI_OP_RECV, 3, 0);
+}
+END_TEST
+
+/* Without a soft mark; and there is nothing to break before the connection. */
+START_TEST(the_hard_watermark_breaks_a_connection)
+{
+	ep.hard_mark = 0;
+	ep.state = _i ? DAT_EP_STATE_CONNECTED : DAT_EP_STATE_UNCONNECTED;
+	ck_assert_int_eq(post(DOFI_OP_RECV, 2, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert(ep.faulty == (_i == 1));
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+}
+END_TEST
+
+START_TEST(receives_after_the_end_are_not_counted)
+{
+	atomic_store(&ia.async_evd, &evd);
+	ep.soft_mark = 0;
+	ep.path_up = false;
+	ep.state = DAT_EP_STATE_DISCONNECTED;
+	ck_assert_int_eq(post(DOFI_OP_RECV, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 1);
+	ck_assert_uint_eq(events[0].number, DAT_DTO_COMPLETION_EVENT);
+	ck_assert_uint_eq(ep.soft_mark, 0);
+}
+END_TEST
+
+START_TEST(receives_of_an_EP_with_an_SRQ_are_refused)
+{
+	ep.srq = (struct dofi_srq *)&lmr; /* never dereferenced */
+	for (DAT_COUNT n = 1; n <= 2; n++)
+		ck_assert_int_eq(post(DOFI_OP_RECV, n, DAT_COMPLETION_DEFAULT_FLAG),
+				 DOFI_BAD_STATE(SRQ_IN_USE));
+	expect(DOFI_OP_RECV, 0, 0);
+}
+END_TEST
+
+/* The EP says so when it is created. */
+START_TEST(unsignalled_completions_need_the_attribute)
+{
+	const DAT_COMPLETION_FLAGS flag = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	enum dofi_op op = ops[_i];
+
+	ck_assert_int_eq(DAT_GET_TYPE(post(op, 1, flag)), DAT_INVALID_PARAMETER);
+	ep.attr.recv_completion_flags = ep.attr.request_completion_flags = flag;
+	ck_assert_int_eq(post(op, 1, flag), DAT_SUCCESS);
+	ck_assert_uint_eq(fabric.wr->flags, flag);
+}
+END_TEST
+
+static DAT_RETURN post_on(DAT_EP_HANDLE handle, enum dofi_op op, const DAT_RMR_TRIPLET *to)
+{
+	const DAT_DTO_COOKIE cookie = {.as_64 = 4711};
+	const DAT_COMPLETION_FLAGS none = DAT_COMPLETION_DEFAULT_FLAG;
+
+	switch (op) {
+	case DOFI_OP_SEND:
+		return dofi_ep_post_send(handle, 1, segments, cookie, none);
+	case DOFI_OP_WRITE:
+		return dofi_ep_post_rdma_write(handle, 1, segments, cookie, to, none);
+	case DOFI_OP_READ:
+		return dofi_ep_post_rdma_read(handle, 1, segments, cookie, to, none);
+	default:
+		return dofi_ep_post_recv(handle, 1, segments, cookie, none);
+	}
+}
+
+START_TEST(a_post_needs_an_EP_and_the_remote_segment)
+{
+	enum dofi_op op = ops[_i];
+
+	ck_assert_int_eq(post_on(&lmr, op, &remote), DOFI_BAD_HANDLE(EP));
+	ck_assert_int_eq(post_on(NULL, op, &remote), DOFI_BAD_HANDLE(EP));
+	ck_assert_int_eq(post_on(&ep, op, NULL),
+			 op == DOFI_OP_WRITE || op == DOFI_OP_READ ? DOFI_BAD_ARG(5) : DAT_SUCCESS);
+}
+END_TEST
+
+/* Each call has its arguments in another order. */
+START_TEST(a_wrong_post_names_the_argument)
+{
+	enum dofi_op op = ops[_i];
+	bool rdma = op == DOFI_OP_WRITE || op == DOFI_OP_READ;
+
+	ck_assert_int_eq(post(op, SEGMENTS + 1, DAT_COMPLETION_DEFAULT_FLAG), DOFI_BAD_ARG(2));
+	ck_assert_int_eq(post(op, 1, (DAT_COMPLETION_FLAGS)0x4000),
+			 rdma ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5));
+	beyond_it();
+	ck_assert_int_eq(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG), DOFI_BAD_ARG(3));
+}
+END_TEST
+
+/* DTO-098: from the first segment on; those behind the last byte are left out. */
+START_TEST(a_read_fills_its_segments_in_their_order)
+{
+	static const struct {
+		uint32_t length, niov;
+		size_t lengths[SEGMENTS];
+	} cases[] = {{16, 2, {8, 8}}, {9, 2, {8, 1}}, {8, 1, {8}}, {3, 1, {3}}};
+
+	remote.segment_length = cases[_i].length;
+	ck_assert_int_eq(post(DOFI_OP_READ, 2, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(fabric.niov, cases[_i].niov);
+	for (uint32_t i = 0; i < cases[_i].niov; i++)
+		ck_assert_uint_eq(fabric.iov[i].iov_len, cases[_i].lengths[i]);
+	ck_assert_uint_eq(fabric.wr->length, cases[_i].length);
+}
+END_TEST
+
+/* DTO-100: it moves no bytes, so nothing is looked up and the fabric has nothing to do. */
+START_TEST(rdma_of_no_bytes_is_complete_at_once)
+{
+	remote.segment_length = 0;
+	remote.rmr_context = 0;
+	segments[0].segment_length = 0;
+	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(ops[_i], 0, 0);
+	ck_assert_uint_eq(fabric.calls, 0);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 1);
+	ck_assert_uint_eq(events[0].status, DAT_DTO_SUCCESS);
+	ck_assert_uint_eq(events[0].dto.length, 0);
+	ck_assert_uint_eq(ep.reads + ep.writes, 0);
+}
+END_TEST
+
 static TCase *others(void)
 {
 	TCase *tc = tcase_create("others");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, each_kind_has_its_limit);
+	tcase_add_loop_test(tc, a_post_does_not_wait_for_the_engine, 0, N_OPS);
+	tcase_add_loop_test(tc, high_watermarks_count_the_receives, 0, 2);
+	tcase_add_loop_test(tc, the_hard_watermark_breaks_a_connection, 0, 2);
+	tcase_add_test(tc, receives_after_the_end_are_not_counted);
+	tcase_add_test(tc, receives_of_an_EP_with_an_SRQ_are_refused);
+	tcase_add_loop_test(tc, unsignalled_completions_need_the_attribute, 0, N_OPS);
+	tcase_add_loop_test(tc, a_post_needs_an_EP_and_the_remote_segment, 0, N_OPS);
+	tcase_add_loop_test(tc, a_wrong_post_names_the_argument, 0, N_OPS);
+	tcase_add_loop_test(tc, a_read_fills_its_segments_in_their_order, 0, 4);
+	tcase_add_loop_test(tc, rdma_of_no_bytes_is_complete_at_once, 1, 3);
 	tcase_add_loop_test(tc, a_wrong_post_changes_nothing, 0, N_OPS * N_DEFECTS);
 	tcase_add_loop_test(tc, unknown_flags_are_refused, 0, N_OPS);
 	tcase_add_loop_test(tc, requests_need_a_connection, 0, N_REQUESTS);

@@ -412,6 +412,10 @@ START_TEST(polls_read_the_list_less_often_than_the_shared_queue)
 	ck_assert_int_eq(reap_times(8, true), 0);
 	ck_assert_uint_eq(reads[0], 2);
 	ck_assert_uint_eq(reads[1], 8);
+	/* A queue that was read has to be armed before the next sleep. */
+	atomic_store(&ia.cqs.list[1].armed, true);
+	ck_assert_int_eq(reap_times(1, true), 0);
+	ck_assert(!atomic_load(&ia.cqs.list[1].armed));
 	/* Other callers need what is complete by now. */
 	ck_assert_int_eq(reap_times(8, false), 0);
 	ck_assert_uint_eq(reads[0], 8);

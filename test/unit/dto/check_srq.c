@@ -72,9 +72,15 @@ void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offs
 	return no_maps ? MAP_FAILED : __real_mmap(at, size, prot, flags, fd, offset);
 }
 
+static const uint32_t *same_number; /* what is random otherwise */
+
 int __wrap_dofi_random(void *bytes, size_t size)
 {
-	return fails() ? -EPERM : __real_dofi_random(bytes, size);
+	if (!same_number)
+		return fails() ? -EPERM : __real_dofi_random(bytes, size);
+	ck_assert_uint_eq(size, sizeof(*same_number));
+	memcpy(bytes, same_number, size);
+	return 0;
 }
 
 /* --- the fabric --- */
@@ -325,6 +331,28 @@ START_TEST(no_more_srqs_than_the_attribute_says)
 }
 END_TEST
 
+/* Number 0 is that of no SRQ, and two SRQs have two numbers. */
+START_TEST(numbers_are_different_if_random_ones_are_not)
+{
+	static const uint32_t numbers[] = {DOFI_SRQ_NUMBER, 1, 5, 0xfffff005u};
+	DAT_SRQ_HANDLE srqs[3];
+
+	same_number = &numbers[_i];
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t number;
+
+		srqs[i] = new_srq(1, 0);
+		number = ((struct dofi_srq *)srqs[i])->number;
+		ck_assert_uint_ne(number, 0);
+		ck_assert_uint_le(number, DOFI_SRQ_NUMBER);
+		for (uint32_t k = 0; k < i; k++)
+			ck_assert_uint_ne(number, ((struct dofi_srq *)srqs[k])->number);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		ok(dofi_srq_free(srqs[i]));
+}
+END_TEST
+
 START_TEST(an_srq_of_an_EP_is_not_freed)
 {
 	DAT_SRQ_HANDLE srq = new_srq(1, 0);
@@ -555,6 +583,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_failed_creation_leaves_nothing, 1, 6);
 	tcase_add_test(tcase, without_memory_for_the_object_there_is_no_srq);
 	tcase_add_test(tcase, no_more_srqs_than_the_attribute_says);
+	tcase_add_loop_test(tcase, numbers_are_different_if_random_ones_are_not, 0, 4);
 	tcase_add_test(tcase, an_srq_of_an_EP_is_not_freed);
 	tcase_add_test(tcase, the_counts_tell_the_receives);
 	tcase_add_test(tcase, a_refused_receive_is_not_counted);

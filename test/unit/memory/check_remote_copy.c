@@ -361,6 +361,27 @@ START_TEST(a_dead_process_where_there_are_no_descriptors_of_processes)
 }
 END_TEST
 
+/* Exits with the answer about the test's process. */
+static void ask_without_rights(void)
+{
+	if (!forbid(SYS_pidfd_open) || !forbid(SYS_kill))
+		_exit(2);
+	_exit(dofi_process_is_dead(getppid()));
+}
+
+/* Of another user: the process is there, and the kernel says no more. */
+START_TEST(a_process_that_may_not_be_asked_counts_as_alive)
+{
+	int status;
+
+	ck_assert_int_gt(waitpid(start(ask_without_rights), &status, 0), 0);
+	ck_assert(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 2)
+		t_skip("no seccomp filters");
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+END_TEST
+
 START_TEST(a_kernel_that_forbids_it)
 {
 	struct iovec iov = {local, 8};
@@ -394,6 +415,7 @@ int main(void)
 	tcase_add_test(tcase, memory_that_is_not_there);
 	tcase_add_test(tcase, a_dead_process);
 	tcase_add_test(tcase, a_dead_process_where_there_are_no_descriptors_of_processes);
+	tcase_add_test(tcase, a_process_that_may_not_be_asked_counts_as_alive);
 	tcase_add_test(tcase, a_kernel_that_forbids_it);
 	return t_run(suite);
 }
