@@ -33,6 +33,7 @@ unit_tests = \
 	%D%/unit/dto/check_remote \
 	%D%/unit/dto/check_retry \
 	%D%/unit/dto/check_ring \
+	%D%/unit/dto/check_rmr \
 	%D%/unit/transport/check_shm_cleanup \
 	%D%/unit/transport/check_shm_layout \
 	%D%/unit/transport/check_shm_repair \
@@ -701,6 +702,10 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_ring_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_ring_LINK = $(LINK) -Wl,--wrap=aligned_alloc
 %C%_unit_dto_check_ring_LDADD = $(p2_libs)
+%C%_unit_dto_check_rmr_SOURCES = %D%/unit/dto/check_rmr.c $(t_headers)
+%C%_unit_dto_check_rmr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_rmr_LINK = $(LINK) -Wl,--wrap=dofi_mr_register
+%C%_unit_dto_check_rmr_LDADD = $(p2_libs)
 %C%_unit_dto_check_post_SOURCES = %D%/unit/dto/check_post.c $(t_headers)
 %C%_unit_dto_check_post_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_post_LINK = $(LINK) -Wl,--wrap=dofi_engine_catch_up
