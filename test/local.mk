@@ -85,6 +85,7 @@ unit_tests = \
 	%D%/unit/dto/check_orphan \
 	%D%/unit/dto/check_receive \
 	%D%/unit/dto/check_reap \
+	%D%/unit/dto/check_release \
 	%D%/unit/registry/check_ext2 \
 	%D%/unit/registry/check_handle1 %D%/unit/registry/check_handle2 \
 	%D%/unit/registry/check_list1 %D%/unit/registry/check_list2 \
@@ -764,6 +765,10 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_reap_SOURCES = %D%/unit/dto/check_reap.c $(t_headers)
 %C%_unit_dto_check_reap_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_reap_LDADD = $(p2_libs)
+%C%_unit_dto_check_release_SOURCES = %D%/unit/dto/check_release.c $(t_headers)
+%C%_unit_dto_check_release_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_release_LINK = $(LINK) -Wl,--wrap=dofi_cno_notify -Wl,--wrap=dofi_bind_cancel
+%C%_unit_dto_check_release_LDADD = $(p2_libs)
 %C%_unit_progress_check_progress_thread_SOURCES = %D%/unit/progress/check_progress_thread.c $(t_headers)
 %C%_unit_progress_check_progress_thread_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_progress_thread_LDADD = $(p2_libs)
