@@ -531,6 +531,8 @@ START_TEST(a_bind_reserves_its_context)
 	ck_assert_ptr_eq(bind->lmr, &lmr);
 	ck_assert_int_eq(bind->privileges, DAT_MEM_PRIV_REMOTE_READ_FLAG);
 	ck_assert_uint_eq(bind->triplet.virtual_address, BASE);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_POST_CMP_SWAP), 0);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_POST_FETCH_ADD), 0);
 	ck_assert_uint_eq(rmr.refs, 2);
 	rmr.pz = &foreign;
 	ck_assert_uint_eq(post(BIND), DOFI_ERR(DAT_PROTECTION_VIOLATION, 0));

@@ -223,6 +223,102 @@ START_TEST(an_EP_without_a_number_is_no_UD_EP)
 }
 END_TEST
 
+/* The first bytes of the segments are for a header, which the library leaves alone. */
+START_TEST(a_datagram_lies_behind_the_header_in_the_segments)
+{
+	static const struct {
+		size_t lengths[3], datagram;
+	} cases[] = {{{DOFI_UD_HEADER, 5, 9}, 14},     {{DOFI_UD_HEADER + 3, 1, 9}, 13},
+		     {{DOFI_UD_HEADER - 1, 1, 8}, 8},  {{1, DOFI_UD_HEADER, 20}, 21},
+		     {{1, DOFI_UD_HEADER, 20}, 1},     {{10, 10, DOFI_UD_HEADER}, 20},
+		     {{DOFI_UD_HEADER + 8, 8, 8}, 20}, {{DOFI_UD_HEADER, 5, 9}, 0}};
+	static char room[256];
+	struct dofi_wr *wr;
+	char expected[sizeof(room)], text[] = "abcdefghijklmnopqrstuvwxyz";
+	size_t at = 0;
+
+	dofi_ring_fini(&eps[0].recv);
+	ck_assert_int_eq(dofi_ring_init(&ia, &eps[0].recv, 4, 3), 0);
+	open_eps();
+	post_receive(&eps[0], NULL, 0);
+	wr = dofi_ring_at(&eps[0].recv, 0);
+	wr->niov = 3;
+	for (int i = 0; i < 3; i++) {
+		wr->iov[i] = (struct iovec){room + at, cases[_i].lengths[i]};
+		at += cases[_i].lengths[i];
+	}
+	wr->length = at;
+	memset(room, '.', sizeof(room));
+	memset(expected, '.', sizeof(expected));
+	text[cases[_i].datagram] = '\0';
+	memcpy(expected + DOFI_UD_HEADER, text, cases[_i].datagram);
+	arrive(eps[0].ud->number, text, 0);
+	ck_assert_uint_eq(next_event().status, DAT_DTO_SUCCESS);
+	ck_assert_mem_eq(room, expected, sizeof(room));
+	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_RECV_UD], 1);
+	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_RECV_UD_DATA],
+			  DOFI_UD_HEADER + cases[_i].datagram);
+}
+END_TEST
+
+/* The receive fails, and the EP goes on. */
+START_TEST(a_datagram_that_does_not_fit)
+{
+	char memory[DOFI_UD_HEADER + 8] = {0};
+	struct dofi_event event;
+
+	open_eps();
+	post_receive(&eps[0], memory, DOFI_UD_HEADER + 4);
+	post_receive(&eps[0], memory, DOFI_UD_HEADER + 5);
+	arrive(eps[0].ud->number, "hello", 0);
+	event = next_event();
+	ck_assert_uint_eq(event.status, DAT_DTO_ERR_LOCAL_LENGTH);
+	ck_assert_uint_eq(event.dto.length, DOFI_UD_HEADER + 5);
+	ck_assert_int_eq(memory[DOFI_UD_HEADER], 0);
+	arrive(eps[0].ud->number, "world", 0);
+	ck_assert_uint_eq(next_event().status, DAT_DTO_SUCCESS);
+	ck_assert_mem_eq(memory + DOFI_UD_HEADER, "world", 5);
+	ck_assert(!eps[0].faulty);
+}
+END_TEST
+
+/* Its memory region has ended, for example. */
+START_TEST(a_receive_that_can_only_fail_gets_no_bytes)
+{
+	char memory[64] = {0};
+
+	open_eps();
+	post_receive(&eps[0], memory, sizeof(memory));
+	dofi_ring_at(&eps[0].recv, 0)->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+	arrive(eps[0].ud->number, "hello", 0);
+	ck_assert_uint_eq(next_event().status, DAT_DTO_ERR_LOCAL_PROTECTION);
+	ck_assert_int_eq(memory[DOFI_UD_HEADER], 0);
+}
+END_TEST
+
+START_TEST(a_datagram_may_be_solicited)
+{
+	char memory[64];
+
+	open_eps();
+	for (uint32_t i = 0; i < 2; i++) {
+		post_receive(&eps[0], memory, sizeof(memory));
+		arrive(eps[0].ud->number | (i ? DOFI_UD_SOLICITED : 0), "hello", 0);
+		ck_assert(dofi_ring_at(&eps[0].recv, i)->recv.solicited == (i == 1));
+	}
+}
+END_TEST
+
+/* The buffers are those of the endpoint, which is closed. */
+START_TEST(a_receive_without_an_endpoint_is_not_posted_again)
+{
+	open_eps();
+	ia.shared_ep = NULL;
+	arrive(0, "late", FI_ECANCELED);
+	ck_assert_int_eq(fabric.receives, POSTED - 1);
+}
+END_TEST
+
 START_TEST(datagrams_without_a_receive_are_dropped)
 {
 	char memory[64];
@@ -593,6 +689,64 @@ START_TEST(a_wait_for_marks_ends_with_the_peer)
 }
 END_TEST
 
+static unsigned int rounds;
+
+/* The fabric has room again at the third look, and the datagram has left at the fifth. */
+static int reap_until_room(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	rounds++;
+	if (rounds == 3)
+		fabric.send_answer = 0;
+	if (rounds == 5)
+		dofi_ring_at(&eps[0].req, 0)->state = DOFI_WR_DONE;
+	return 0;
+}
+
+static uint64_t linger_is_over(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	return 0;
+}
+
+static unsigned int dropped;
+
+static void count_dropped(struct dofi_ep *ep)
+{
+	ck_assert_ptr_eq(ep, &eps[0]);
+	dropped++;
+}
+
+/* _i: whether there is time for what waits */
+START_TEST(the_end_of_an_EP_waits_for_room)
+{
+	const struct dofi_upcalls with_an_end = {.linger_until = _i ? linger_until : linger_is_over,
+						 .drop_datagrams = count_dropped};
+	struct dofi_ud_ah ah = {.number = 7};
+	uint32_t number;
+
+	open_window(&ah);
+	ia.up = &with_an_end;
+	ia.engine.reap = reap_until_room;
+	ia.engine.sock_epfd = epoll_create1(EPOLL_CLOEXEC);
+	dofi_lock_init(&ia.engine.stalled_lock);
+	dofi_list_init(&ia.engine.stalled);
+	dofi_list_init(&ia.orphans);
+	eps[0].trans = &trans;
+	number = eps[0].ud->number;
+	fabric.send_answer = -FI_EAGAIN;
+	post_send(&eps[0], &ah);
+	dofi_ud_close(&eps[0]);
+	ck_assert_int_eq(fabric.sends, _i);
+	ck_assert_uint_eq(rounds, _i ? 5 : 0);
+	ck_assert_uint_eq(dropped, 1);
+	ck_assert_ptr_null(eps[0].ud);
+	ck_assert_ptr_null(dofi_ud_pool_eps(&ia)[number % DOFI_UD_EPS]);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	close(ia.engine.sock_epfd);
+}
+END_TEST
+
 /* The EP was freed before the event was read, and with it the address handle. */
 START_TEST(an_event_whose_address_handle_is_freed)
 {
@@ -683,6 +837,11 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, each_EP_has_a_number_and_its_datagrams);
 	tcase_add_test(tc, an_EP_without_a_number_is_no_UD_EP);
+	tcase_add_loop_test(tc, a_datagram_lies_behind_the_header_in_the_segments, 0, 8);
+	tcase_add_test(tc, a_datagram_that_does_not_fit);
+	tcase_add_test(tc, a_receive_that_can_only_fail_gets_no_bytes);
+	tcase_add_test(tc, a_datagram_may_be_solicited);
+	tcase_add_test(tc, a_receive_without_an_endpoint_is_not_posted_again);
 	tcase_add_test(tc, datagrams_without_a_receive_are_dropped);
 	tcase_add_test(tc, datagrams_for_unknown_endpoints_are_dropped);
 	tcase_add_test(tc, receives_refused_by_eagain_are_posted_later);
@@ -701,6 +860,7 @@ int main(void)
 	tcase_add_test(tc, a_datagram_without_room_on_the_evd);
 	tcase_add_test(tc, receives_that_the_fabric_refuses_are_reported);
 	tcase_add_test(tc, a_wait_for_marks_ends_with_the_peer);
+	tcase_add_loop_test(tc, the_end_of_an_EP_waits_for_room, 0, 2);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
