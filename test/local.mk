@@ -709,7 +709,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_rmr_LDADD = $(p2_libs)
 %C%_unit_dto_check_post_SOURCES = %D%/unit/dto/check_post.c $(t_headers)
 %C%_unit_dto_check_post_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_post_LINK = $(LINK) -Wl,--wrap=dofi_engine_catch_up
+%C%_unit_dto_check_post_LINK = $(LINK) -Wl,--wrap=dofi_engine_catch_up -Wl,--wrap=dofi_cno_run_due
 %C%_unit_dto_check_post_LDADD = $(p2_libs)
 %C%_unit_dto_check_post_special_SOURCES = %D%/unit/dto/check_post_special.c $(t_headers)
 %C%_unit_dto_check_post_special_CPPFLAGS = $(p2_cppflags)

@@ -111,6 +111,20 @@ int __wrap_dofi_engine_catch_up(struct dofi_ia *of)
 	return looks != last_look;
 }
 
+/* --- agents --- */
+
+static unsigned int agents;
+
+void __wrap_dofi_cno_run_due(struct dofi_ia *of);
+
+void __wrap_dofi_cno_run_due(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert(dofi_trylock(&ep.lock));
+	dofi_unlock(&ep.lock);
+	agents++;
+}
+
 static const struct dofi_trans_ops trans = {.send = take_send,
 					    .recv = take_receive,
 					    .read = take_read,
@@ -658,6 +672,24 @@ START_TEST(a_connection_by_memory_offers_what_the_fabric_offers)
 }
 END_TEST
 
+/* Of events that the post has raised itself; its last action, since they may free the EP. */
+START_TEST(a_post_ends_with_agents_that_are_due)
+{
+	enum dofi_op op = ops[_i];
+
+	ck_assert_int_eq(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(agents, 0);
+	atomic_store(&ia.nagents, 1);
+	ck_assert_int_eq(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(agents, 1);
+	remote.segment_length = 16;
+	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(agents, 2);
+	ck_assert_int_ne(post(op, -1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(agents, 3);
+}
+END_TEST
+
 /* Whatever it has left to the engine: a credit update, for example. */
 START_TEST(a_post_does_not_wait_for_the_engine)
 {
@@ -821,6 +853,7 @@ static TCase *others(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, each_kind_has_its_limit);
+	tcase_add_loop_test(tc, a_post_ends_with_agents_that_are_due, 0, N_OPS);
 	tcase_add_loop_test(tc, a_post_does_not_wait_for_the_engine, 0, N_OPS);
 	tcase_add_loop_test(tc, high_watermarks_count_the_receives, 0, 2);
 	tcase_add_loop_test(tc, the_hard_watermark_breaks_a_connection, 0, 2);

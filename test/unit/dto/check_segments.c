@@ -42,6 +42,8 @@ static void *const descs[NIOV] = {&local[0], &local[1], &local[2], &local[3]};
 static struct op {
 	struct dofi_wr *context;
 	bool is_write;
+	char way; /* 'r': read, 'd': write with data, 'i': with immediate data; else 0 */
+	uint64_t data;
 	uint64_t to, length;
 	uint64_t address; /* the address in DAT */
 	uint16_t niov;
@@ -60,6 +62,7 @@ static ssize_t take(struct dofi_wr *wr, bool is_write)
 		return -FI_EAGAIN;
 	}
 	*op = (struct op){.context = wr,
+			  .way = op->way,
 			  .is_write = is_write,
 			  .to = wr->remote.target,
 			  .address = wr->remote.address,
@@ -87,7 +90,36 @@ static ssize_t take_send(struct dofi_ep *from, struct dofi_wr *wr)
 	return take(wr, false);
 }
 
+static ssize_t take_read(struct dofi_ep *from, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(from, &ep);
+	ck_assert_uint_le(wr->niov, ia.limits.fabric_iov);
+	ops[nops].way = 'r';
+	return take(wr, false);
+}
+
+static ssize_t take_write_data(struct dofi_ep *from, struct dofi_wr *wr, uint64_t data)
+{
+	ssize_t ret = take_write(from, wr);
+
+	ops[nops - !ret].way = 'd';
+	ops[nops - !ret].data = data;
+	return ret;
+}
+
+static ssize_t take_immediate(struct dofi_ep *from, struct dofi_wr *wr, uint32_t data)
+{
+	ssize_t ret = take_write(from, wr);
+
+	ops[nops - !ret].way = 'i';
+	ops[nops - !ret].data = data;
+	return ret;
+}
+
 static const struct dofi_trans_ops fabric = {.send = take_send,
+					     .read = take_read,
+					     .write_data = take_write_data,
+					     .write_immediate = take_immediate,
 					     .write = take_write,
 					     .has_eq = true};
 
@@ -562,6 +594,120 @@ START_TEST(flushed_before_its_turn)
 }
 END_TEST
 
+/* --- other requests in parts --- */
+
+/* A fabric that takes fewer segments than DAT, and whose writes need no flag. */
+static void open_short(uint16_t fabric_iov)
+{
+	ia.splits_writes = false;
+	open_ep(fabric_iov);
+}
+
+static const uint64_t quarters[] = {10, 20, 30};
+
+START_TEST(a_request_that_fits_needs_no_parts)
+{
+	open_short(NIOV + 1);
+	ck_assert_ptr_null(ep.parts.base);
+	post(DOFI_OP_WRITE, 0, 40, quarters, 3);
+	ck_assert_uint_eq(nops, 1);
+	end(0, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 40);
+}
+END_TEST
+
+START_TEST(a_read_with_many_segments_is_one_request)
+{
+	struct dofi_wr *wr;
+
+	open_short(2);
+	ep.read_limit = 2;
+	wr = post(DOFI_OP_READ, 0, 40, quarters, 3);
+	ck_assert_uint_eq(nops, 2);
+	expect_op(0, 0, 20);
+	expect_op(1, 20, 20);
+	ck_assert_uint_eq(ops[0].niov, 2);
+	ck_assert_uint_eq(ep.reads, 1);
+	ck_assert_uint_eq(ep.writes, 0);
+	ck_assert(!ep.unfenced);
+	ck_assert(ep.dirty);
+	end(1, 0);
+	expect_no_event();
+	ck_assert_uint_eq(wr->state, DOFI_WR_ISSUED);
+	end(0, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 40);
+	ck_assert_uint_eq(ep.reads, 0);
+	ck_assert_uint_eq(dofi_ring_count(&ep.parts), 0);
+}
+END_TEST
+
+/* The last of three parts has one segment. */
+START_TEST(a_write_with_many_segments_is_one_request)
+{
+	open_short(3);
+	post(DOFI_OP_WRITE, 0, 40, quarters, 3);
+	ck_assert_uint_eq(nops, ia.writes_overtake ? 1 : 2);
+	expect_op(0, 0, 30);
+	ck_assert_uint_eq(ep.writes, 1);
+	ck_assert(ep.unfenced == (ia.order == DOFI_FENCE));
+	end(0, 0);
+	expect_no_event();
+	expect_op(1, 30, 10);
+	ck_assert_uint_eq(ops[1].niov, 1);
+	end(1, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 40);
+	ck_assert_uint_eq(ep.writes, 0);
+}
+END_TEST
+
+/* If the number divides the segments, the last part has as many as the others. */
+START_TEST(parts_of_equal_size)
+{
+	open_short(2);
+	post(DOFI_OP_WRITE, 0, 40, quarters, 3);
+	expect_op(0, 0, 20);
+	end(0, 0);
+	expect_op(1, 20, 20);
+	ck_assert_uint_eq(ops[1].niov, 2);
+	end(1, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 40);
+}
+END_TEST
+
+/* Shared memory keeps the order of a stream, whatever the fabric does. */
+START_TEST(a_stream_needs_no_flag)
+{
+	open_ep(NIOV);
+	ep.streams = true;
+	post_write(0, 100);
+	ck_assert_uint_eq(nops, 1);
+	expect_op(0, 0, 100);
+	ck_assert(!ep.unfenced);
+}
+END_TEST
+
+/* Its last part brings the immediate data, or the record of its length. */
+START_TEST(a_write_with_immediate_data_in_parts)
+{
+	struct dofi_wr *wr;
+
+	open_short(2);
+	ia.has_immediates = _i;
+	wr = dofi_ring_at(&ep.req, 0);
+	refusals = 1;
+	post(DOFI_OP_WRITE, 0, 40, quarters, 3);
+	wr->op = DOFI_OP_WRITE_IMM;
+	dofi_lock(&ep.lock);
+	ck_assert_int_eq(dofi_parts_start(&ep, wr, 0xabcd), 0);
+	dofi_unlock(&ep.lock);
+	ck_assert_uint_eq(nops, 2);
+	ck_assert_int_eq(ops[0].way, 0);
+	ck_assert_int_eq(ops[1].way, _i ? 'i' : 'd');
+	ck_assert_uint_eq(ops[1].data, 0xabcd);
+	ck_assert_uint_eq(ep.writes, 0); /* no message has to wait for it by this count */
+}
+END_TEST
+
 /* --- any order --- */
 
 static unsigned int seed;
@@ -676,6 +822,12 @@ int main(void)
 	tcase_add_test(tc, suppressed_writes_have_no_event);
 	tcase_add_test(tc, a_failed_part_fails_the_write);
 	tcase_add_test(tc, the_last_part_fails);
+	tcase_add_test(tc, a_request_that_fits_needs_no_parts);
+	tcase_add_test(tc, a_read_with_many_segments_is_one_request);
+	tcase_add_test(tc, a_write_with_many_segments_is_one_request);
+	tcase_add_test(tc, parts_of_equal_size);
+	tcase_add_test(tc, a_stream_needs_no_flag);
+	tcase_add_loop_test(tc, a_write_with_immediate_data_in_parts, 0, 2);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("unordered");
@@ -689,6 +841,9 @@ int main(void)
 	tcase_add_test(tc, a_failed_part_fails_the_write);
 	tcase_add_test(tc, the_last_part_fails);
 	tcase_add_test(tc, flushed_before_its_turn);
+	tcase_add_test(tc, a_read_with_many_segments_is_one_request);
+	tcase_add_test(tc, a_write_with_many_segments_is_one_request);
+	tcase_add_test(tc, parts_of_equal_size);
 	tcase_add_loop_test(tc, parts_complete_in_any_order, 1, 101);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
