@@ -6,12 +6,14 @@
 #include "t_hooks.h"
 #include "unit.h"
 
+#include "../../../prov/ofi/dto/bounce.h"
 #include "../../../prov/ofi/dto/orphan.h"
 #include "../../../prov/ofi/dto/ring.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/ia.h"
 
 #include <errno.h>
+#include <rdma/fi_domain.h>
 
 #define SLOTS     4u
 #define SCRATCHES 2u
@@ -19,6 +21,8 @@
 static struct dofi_ia ia;
 static _Alignas(16) struct dofi_ep ep;
 static uint32_t free_stack[SCRATCHES];
+static struct fi_domain_attr domain_attr;
+static struct fi_info info = {.domain_attr = &domain_attr};
 static int fail_at; /* the allocation that fails, counted from 1; 0: none */
 
 /* --- the allocator --- */
@@ -65,6 +69,8 @@ static void setup(void)
 	dofi_lock_init(&ia.obj_lock);
 	dofi_lock_init(&ep.lock);
 	dofi_list_init(&ia.orphans);
+	ia.info = &info;
+	ck_assert_int_eq(dofi_bounces_init(&ia), 0);
 	ia.scratch.free_stack = free_stack;
 	free_stack[ia.scratch.nfree++] = 7;
 	ep.obj.ia = &ia;
@@ -90,6 +96,7 @@ static void teardown(void)
 	dofi_ring_fini(&ep.recv);
 	dofi_ring_fini(&ep.parts);
 	free(ep.aux);
+	dofi_bounces_fini(&ia);
 }
 
 START_TEST(each_operation_of_the_fabric_is_one)
@@ -128,6 +135,71 @@ START_TEST(nothing_outstanding_needs_no_memory)
 	ck_assert_int_eq(dofi_orphans_adopt_ep(&ep), 0);
 	ck_assert(dofi_list_empty(&ia.orphans));
 	fail_at = 0;
+}
+END_TEST
+
+/* A read of the peer's table fills the scratch, and its operation is outside of the rings. */
+START_TEST(a_read_of_the_table_is_one)
+{
+	struct dofi_own_wr *aux = ep.aux;
+
+	dofi_ring_at(&ep.req, 1)->state = DOFI_WR_DONE;
+	dofi_ring_at(&ep.recv, 1)->state = DOFI_WR_DONE;
+	dofi_ring_at(&ep.parts, 0)->state = DOFI_WR_DONE;
+	ep.peeking = true;
+	ck_assert_uint_eq(dofi_orphans_outstanding(&ep), 1);
+	ck_assert_int_eq(dofi_orphans_adopt_ep(&ep), 0);
+	ck_assert_ptr_ne(ep.aux, aux);
+	ck_assert_int_eq(aux->wr.op, DOFI_OP_ORPHAN);
+	ck_assert_uint_eq(ep.scratch, 7);
+	dofi_orphans_done(&aux->wr);
+	ck_assert(dofi_list_empty(&ia.orphans));
+	ck_assert_uint_eq(free_stack[0], 3);
+}
+END_TEST
+
+/* The buffer remains with the orphan, and the flush of the EP does not give it back again. */
+START_TEST(bounce_buffers_stay_with_the_fabric)
+{
+	struct dofi_wr *send = dofi_ring_at(&ep.req, 1), *recv = dofi_ring_at(&ep.recv, 1);
+	unsigned int found = 0;
+	void *buffers[2];
+
+	ck_assert_int_eq(dofi_bounce_take(&ia, &ep.req, send), 0);
+	ck_assert_int_eq(dofi_bounce_take(&ia, &ep.recv, recv), 0);
+	buffers[0] = send->iov[0].iov_base;
+	buffers[1] = recv->iov[0].iov_base;
+	ck_assert_int_eq(dofi_orphans_adopt_ep(&ep), 0);
+	ck_assert_uint_eq(dofi_ring_at(&ep.req, 1)->split, 0);
+	ck_assert_uint_eq(dofi_ring_at(&ep.recv, 1)->split, 0);
+	ck_assert_uint_eq(send->split, 1);
+	dofi_orphans_done(send);
+	dofi_orphans_done(recv);
+	for (int i = 0; i < 16; i++) { /* as many as share a registration */
+		ck_assert_int_eq(dofi_bounce_take(&ia, &ep.req, dofi_ring_at(&ep.req, 2)), 0);
+		found += dofi_ring_at(&ep.req, 2)->iov[0].iov_base == buffers[0] ||
+			 dofi_ring_at(&ep.req, 2)->iov[0].iov_base == buffers[1];
+		*dofi_ring_at(&ep.req, 2) = (struct dofi_wr){.op = DOFI_OP_SEND};
+	}
+	ck_assert_uint_eq(found, 2);
+	dofi_orphans_free_all(&ia);
+	ck_assert(dofi_list_empty(&ia.orphans));
+}
+END_TEST
+
+/* An EP whose requests are never in parts has no ring of parts. */
+START_TEST(an_EP_without_parts)
+{
+	struct dofi_wr *send = dofi_ring_at(&ep.req, 1), *recv = dofi_ring_at(&ep.recv, 1);
+
+	dofi_ring_fini(&ep.parts);
+	ep.parts = (struct dofi_ring){0};
+	ck_assert_uint_eq(dofi_orphans_outstanding(&ep), 2);
+	ck_assert_int_eq(dofi_orphans_adopt_ep(&ep), 0);
+	ck_assert_ptr_null(ep.parts.base);
+	dofi_orphans_done(send);
+	dofi_orphans_done(recv);
+	ck_assert(dofi_list_empty(&ia.orphans));
 }
 END_TEST
 
@@ -186,6 +258,17 @@ START_TEST(slots_of_a_ring)
 }
 END_TEST
 
+/* If the fabric has none of them, the memory is free at once. */
+START_TEST(slots_of_a_ring_that_the_fabric_does_not_have)
+{
+	dofi_ring_at(&ep.recv, 1)->state = DOFI_WR_DONE;
+	ck_assert_int_eq(dofi_orphans_adopt(&ia, &ep.recv), 0);
+	ep.recv.base = NULL;
+	ck_assert(dofi_list_empty(&ia.orphans));
+	ck_assert_uint_eq(ia.scratch.nfree, 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("orphan");
@@ -193,10 +276,14 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, each_operation_of_the_fabric_is_one);
+	tcase_add_test(tc, a_read_of_the_table_is_one);
+	tcase_add_test(tc, bounce_buffers_stay_with_the_fabric);
+	tcase_add_test(tc, an_EP_without_parts);
 	tcase_add_test(tc, nothing_outstanding_needs_no_memory);
 	tcase_add_loop_test(tc, without_memory_nothing_changes, 1, 6);
 	tcase_add_test(tc, without_scratch_nothing_changes);
 	tcase_add_test(tc, slots_of_a_ring);
+	tcase_add_test(tc, slots_of_a_ring_that_the_fabric_does_not_have);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
