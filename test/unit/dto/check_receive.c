@@ -480,7 +480,92 @@ START_TEST(a_message_waits_for_its_control_message)
 }
 END_TEST
 
+/* The flag of the message decides, not what else has come. */
+START_TEST(a_message_that_announces_no_control_message_has_none)
+{
+	begin(_i);
+	ia.uses_ctrl_msgs = true;
+	ia.trans = ep.trans = &numbered;
+	ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
+	ctrl_msg_about(0, 3);
+	arrive(0, 0, 9, numbered_as(0));
+	expect_completion(0, 0, DAT_DTO_SUCCESS, 9);
+	ck_assert_uint_eq(ep.ctrl.kind, 0);
+	ck_assert_uint_eq(ep.ctrl_msgs->used, 0);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_RECV), 1);
+}
+END_TEST
+
+/* Its memory has ended since the post, for example: no message was to reach it. */
+START_TEST(a_receive_that_can_only_fail_breaks_the_connection)
+{
+	begin(_i);
+	slots[0].wr.status = DAT_DTO_ERR_LOCAL_PROTECTION;
+	arrive(0, 0, 5, 0);
+	expect_completion(0, 0, DAT_DTO_ERR_LOCAL_PROTECTION, 0);
+	ck_assert(ep.faulty && ep.stall.waits);
+	ck_assert_uint_eq(ep.nreceived, 1);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_ERRORS), 1);
+}
+END_TEST
+
+/* An error that is not about a message does not prove that the peer is connected. */
+START_TEST(an_error_before_the_first_message_establishes_nothing)
+{
+	begin(_i);
+	ep.state = DAT_EP_STATE_COMPLETION_PENDING;
+	arrive(0, FI_EIO, 0, 0);
+	ck_assert_uint_eq(seen.established, 0);
+	ck_assert(ep.faulty);
+}
+END_TEST
+
 /* --- receives of an EP --- */
+
+/* Posts are counted from the beginning of the connection, and the ring wraps. */
+START_TEST(the_place_in_the_ring_tells_the_message)
+{
+	const uint32_t base = UINT32_MAX - 2;
+
+	begin(OF_EP);
+	ia.uses_ctrl_msgs = true;
+	ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
+	ep.recv_base = base;
+	ep.recv.head = base + 1; /* one message has come: the next one is in slot 2 */
+	ep.recv.issue = ep.recv.tail = ep.recv.head + 3;
+	ep.nreceived = 1;
+	arrive((base + 1) % SLOTS, 0, 0, DOFI_UPDATE_CTRL_MSG);
+	arrive((base + 3) % SLOTS, 0, 0, DOFI_UPDATE_CTRL_MSG);
+	ck_assert_int_eq(slots[(base + 3) % SLOTS].wr.state, DOFI_WR_HELD);
+	ctrl_msg_about(3, 5);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ck_assert_int_eq(slots[(base + 3) % SLOTS].wr.state, DOFI_WR_DONE);
+	ctrl_msg_about(1, 3);
+	expect_immediate(0, (base + 1) % SLOTS, 3, 30);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 1); /* message 2 has not come */
+	arrive((base + 2) % SLOTS, 0, 7, 0);
+	expect_completion(1, (base + 2) % SLOTS, DAT_DTO_SUCCESS, 7);
+	expect_immediate(2, (base + 3) % SLOTS, 5, 50);
+}
+END_TEST
+
+/* Of a message that has come long ago, or for which no receive is posted. */
+START_TEST(a_control_message_about_no_receive_waits)
+{
+	begin(OF_EP);
+	ia.uses_ctrl_msgs = true;
+	ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
+	slots[0].wr.state = slots[3].wr.state = DOFI_WR_HELD;
+	ep.recv.head = 1;
+	ep.recv.tail = ep.recv.issue = 3;
+	ctrl_msg_about(0, 3);
+	ctrl_msg_about(3, 3);
+	ck_assert_uint_eq(ep.ctrl_msgs->used, 0);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ck_assert_int_eq(slots[0].wr.state, DOFI_WR_HELD);
+	ck_assert_int_eq(slots[3].wr.state, DOFI_WR_HELD);
+}
+END_TEST
 
 /* DTO-074 */
 START_TEST(receives_end_in_the_order_of_their_posts)
@@ -754,11 +839,16 @@ int main(void)
 	tcase_add_loop_test(both, a_control_write_applies_to_the_next_message, 0, KINDS);
 	tcase_add_loop_test(both, an_invalidation_that_fails_ends_the_connection, 0, KINDS);
 	tcase_add_loop_test(both, a_message_waits_for_its_control_message, 0, KINDS);
+	tcase_add_loop_test(both, a_message_that_announces_no_control_message_has_none, 0, KINDS);
+	tcase_add_loop_test(both, a_receive_that_can_only_fail_breaks_the_connection, 0, KINDS);
+	tcase_add_loop_test(both, an_error_before_the_first_message_establishes_nothing, 0, KINDS);
 	suite_add_tcase(suite, both);
 	tcase_add_checked_fixture(of_ep, setup, teardown);
 	tcase_add_test(of_ep, receives_end_in_the_order_of_their_posts);
 	tcase_add_test(of_ep, cancelled_receives_wait_for_the_flush);
 	tcase_add_test(of_ep, one_failure_ends_a_connection);
+	tcase_add_test(of_ep, the_place_in_the_ring_tells_the_message);
+	tcase_add_test(of_ep, a_control_message_about_no_receive_waits);
 	suite_add_tcase(suite, of_ep);
 	tcase_add_checked_fixture(of_srq, setup, teardown);
 	tcase_add_test(of_srq, the_slot_is_free_before_the_event);
