@@ -814,6 +814,24 @@ START_TEST(a_wrong_post_names_the_argument)
 }
 END_TEST
 
+/* The attributes of the EP have a number for each kind of operation. */
+START_TEST(each_operation_has_its_number_of_segments)
+{
+	DAT_COUNT *const numbers[] = {&ep.attr.max_request_iov, &ep.attr.max_rdma_write_iov,
+				      &ep.attr.max_rdma_read_iov, &ep.attr.max_recv_iov};
+	enum dofi_op op = ops[_i];
+
+	for (int i = 0; i < N_OPS; i++)
+		*numbers[i] = i == _i ? 1 : SEGMENTS;
+	remote.segment_length = 16;
+	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG), DOFI_BAD_ARG(2));
+	for (int i = 0; i < N_OPS; i++)
+		*numbers[i] = i == _i ? SEGMENTS : 0;
+	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(op, 1, 0);
+}
+END_TEST
+
 /* DTO-098: from the first segment on; those behind the last byte are left out. */
 START_TEST(a_read_fills_its_segments_in_their_order)
 {
@@ -862,6 +880,7 @@ static TCase *others(void)
 	tcase_add_loop_test(tc, unsignalled_completions_need_the_attribute, 0, N_OPS);
 	tcase_add_loop_test(tc, a_post_needs_an_EP_and_the_remote_segment, 0, N_OPS);
 	tcase_add_loop_test(tc, a_wrong_post_names_the_argument, 0, N_OPS);
+	tcase_add_loop_test(tc, each_operation_has_its_number_of_segments, 0, N_OPS);
 	tcase_add_loop_test(tc, a_read_fills_its_segments_in_their_order, 0, 4);
 	tcase_add_loop_test(tc, rdma_of_no_bytes_is_complete_at_once, 1, 3);
 	tcase_add_loop_test(tc, a_wrong_post_changes_nothing, 0, N_OPS * N_DEFECTS);

@@ -348,6 +348,24 @@ START_TEST(each_post_has_its_limits)
 }
 END_TEST
 
+/* The attributes of the EP have a number for messages and one for writes. */
+START_TEST(each_post_has_its_number_of_segments)
+{
+	for (int call = INVALIDATE; call <= DATAGRAMS; call++) {
+		usual_arguments((enum call)call);
+		ep.attr.max_rdma_read_iov = 0;
+		ep.attr.max_request_iov = call == INVALIDATE || call == DATAGRAMS;
+		ep.attr.max_rdma_write_iov = call == IMMEDIATE;
+		accepts((enum call)call); /* an atomic operation always has one */
+		ep.req.head = ep.req.issue = ep.req.tail;
+		ep.attr.max_request_iov = !ep.attr.max_request_iov;
+		ep.attr.max_rdma_write_iov = !ep.attr.max_rdma_write_iov;
+		if (call != ATOMIC)
+			refuses((enum call)call, DOFI_BAD_ARG(2));
+	}
+}
+END_TEST
+
 /* Each segment by itself is short. */
 START_TEST(a_sum_of_lengths_that_overflows_is_too_long)
 {
@@ -607,6 +625,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_post_needs_what_the_fabric_or_control_slots_do, INVALIDATE,
 			    ATOMIC + 1);
 	tcase_add_test(tc, each_post_has_its_limits);
+	tcase_add_test(tc, each_post_has_its_number_of_segments);
 	tcase_add_test(tc, a_sum_of_lengths_that_overflows_is_too_long);
 	suite_add_tcase(suite, tc);
 

@@ -10,6 +10,7 @@
 #include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/object/upcalls.h"
 #include "../../../prov/ofi/dto/reap.h"
 #include "../../../prov/ofi/progress/cq_ready.h"
 
@@ -137,6 +138,158 @@ START_TEST(a_waiting_thread_or_cno_gets_the_event)
 	complete(1);
 	ck_assert_ptr_eq(ia.engine.taker.evd, &evd);
 	expect_in_ring(1, 1);
+}
+END_TEST
+
+/* --- requests, and operations that are none of an EP --- */
+
+static union {
+	struct dofi_wr wr;
+	char room[128];
+} requests[EVENTS];
+static unsigned int drains, sends, drained;
+
+static ssize_t take_send(struct dofi_ep *of, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(of, &ep);
+	ck_assert_int_eq(wr->op, DOFI_OP_SEND);
+	sends++;
+	return 0;
+}
+
+static void drain_done(struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(wr->ia, &ia);
+	drains++;
+}
+
+static void count_drained(struct dofi_ep *of)
+{
+	ck_assert_ptr_eq(of, &ep);
+	drained++;
+}
+
+static bool is_not_over(const struct dofi_ep *of)
+{
+	ck_assert_ptr_eq(of, &ep);
+	return false;
+}
+
+static const struct dofi_trans_ops fabric = {.send = take_send, .has_eq = true};
+static const struct dofi_upcalls upcalls = {.drain_done = drain_done,
+					    .drained = count_drained,
+					    .is_over = is_not_over};
+
+static void setup_requests(void)
+{
+	setup();
+	dofi_lock_init(&ia.engine.stalled_lock);
+	dofi_list_init(&ia.engine.stalled);
+	ia.trans = ep.trans = &fabric;
+	ia.up = &upcalls;
+	ia.engine.taker.evd = NULL;
+	ep.path_up = true;
+	ep.req = (struct dofi_ring){.base = (char *)requests,
+				    .stride = sizeof(requests[0]),
+				    .mask = EVENTS - 1,
+				    .fabric_iov = 1};
+}
+
+static struct dofi_wr *issued(enum dofi_op op, uint8_t flags)
+{
+	struct dofi_wr *wr = &requests[ep.req.tail].wr;
+
+	*wr = (struct dofi_wr){.ep = &ep,
+			       .op = (uint8_t)op,
+			       .state = DOFI_WR_ISSUED,
+			       .flags = flags,
+			       .niov = 1,
+			       .length = 8,
+			       .cookie = 100 + ep.req.tail};
+	ep.req.issue = ++ep.req.tail;
+	return wr;
+}
+
+static const enum dofi_op plain_ops[] = {DOFI_OP_SEND, DOFI_OP_WRITE, DOFI_OP_READ};
+
+/* What is under way, for the limit of reads, fences and the order of writes and messages. */
+START_TEST(a_completion_ends_its_count)
+{
+	enum dofi_op op = plain_ops[_i / 3];
+	struct dofi_wr *wr = issued(op, _i % 3 == 1 ? DAT_COMPLETION_BARRIER_FENCE_FLAG : 0);
+	int err = _i % 3 == 2 ? FI_EIO : 0;
+
+	ep.reads = ep.writes = 2;
+	dofi_reap_done(wr, err, 0, 0, 0);
+	ck_assert_uint_eq(ep.reads, op == DOFI_OP_READ ? 1 : 2);
+	ck_assert_uint_eq(ep.writes, op == DOFI_OP_WRITE ? 1 : 2);
+	expect_in_ring(0, 1);
+	ck_assert_uint_eq(ring[0].op, op);
+	ck_assert((ring[0].status != DAT_DTO_SUCCESS) == (err != 0));
+	ck_assert(ep.faulty == (err != 0));
+	ck_assert_uint_eq(ep.req.head, 1);
+}
+END_TEST
+
+/* _i: which of them has flags, and so is not plain */
+START_TEST(requests_end_in_the_order_of_their_posts)
+{
+	for (int i = 0; i < 3; i++)
+		issued(DOFI_OP_SEND, i == _i ? DAT_COMPLETION_BARRIER_FENCE_FLAG : 0);
+	dofi_reap_done(&requests[1].wr, 0, 0, 0, 0);
+	dofi_reap_done(&requests[2].wr, 0, 0, 0, 0);
+	expect_in_ring(0, 0);
+	dofi_reap_done(&requests[0].wr, 0, 0, 0, 0);
+	expect_in_ring(0, 3);
+}
+END_TEST
+
+START_TEST(a_completion_lets_waiting_requests_start)
+{
+	struct dofi_wr *wr = issued(_i ? DOFI_OP_WRITE_IMM : DOFI_OP_WRITE, 0);
+
+	ep.writes = 1;
+	ia.order = DOFI_HOLD;
+	wr->rdma.step = 10;
+	requests[1].wr = (struct dofi_wr){.ep = &ep, .op = DOFI_OP_SEND, .niov = 1};
+	ep.req.tail = 2;
+	if (_i)
+		ep.writes = 0;
+	dofi_reap_done(wr, 0, 0, 0, 0);
+	ck_assert_uint_eq(sends, 1);
+	ck_assert_uint_eq(drained, 0);
+	ep.state = DAT_EP_STATE_DISCONNECT_PENDING;
+	dofi_reap_done(&requests[1].wr, 0, 0, 0, 0);
+	ck_assert_uint_eq(drained, 1);
+}
+END_TEST
+
+/* A datagram that is lost counts as sent, and the EP goes on. */
+START_TEST(a_lost_datagram_breaks_nothing)
+{
+	struct dofi_wr *wr = issued(DOFI_OP_SEND_UD, 0);
+
+	ep.ud = (struct dofi_ud *)&other; /* never dereferenced */
+	dofi_reap_done(wr, _i ? FI_EIO : FI_EHOSTUNREACH, 0, 0, 0);
+	expect_in_ring(0, 1);
+	ck_assert((ring[0].status == DAT_DTO_SUCCESS) == !_i);
+	ck_assert_uint_eq(ep.counters[DOFI_CNT_EP_UD_LOST], !_i);
+	ck_assert(!ep.faulty);
+}
+END_TEST
+
+START_TEST(operations_of_no_EP_have_no_event)
+{
+	struct dofi_wr drain = {.ia = &ia, .op = DOFI_OP_DRAIN},
+		       spare = {.ia = &ia, .op = DOFI_OP_SPARE},
+		       ctrl = {.ia = &ia, .op = DOFI_OP_CTRL_RECV};
+
+	dofi_reap_done(&drain, _i ? FI_ECANCELED : 0, 5, 0, 0);
+	ck_assert_uint_eq(drains, 1);
+	dofi_reap_done(&spare, _i ? FI_ECANCELED : 0, 5, 0, 0);
+	dofi_reap_done(&ctrl, _i ? FI_ECANCELED : 0, 5, 0, 0);
+	ck_assert_uint_eq(drains, 1);
+	expect_in_ring(0, 0);
 }
 END_TEST
 
@@ -456,6 +609,14 @@ int main(void)
 	tcase_add_test(tc, events_come_behind_those_in_the_ring);
 	tcase_add_test(tc, events_of_another_evd_go_to_its_ring);
 	tcase_add_test(tc, a_waiting_thread_or_cno_gets_the_event);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("requests");
+	tcase_add_checked_fixture(tc, setup_requests, teardown);
+	tcase_add_loop_test(tc, a_completion_ends_its_count, 0, 9);
+	tcase_add_loop_test(tc, requests_end_in_the_order_of_their_posts, 0, 4);
+	tcase_add_loop_test(tc, a_completion_lets_waiting_requests_start, 0, 2);
+	tcase_add_loop_test(tc, a_lost_datagram_breaks_nothing, 0, 2);
+	tcase_add_loop_test(tc, operations_of_no_EP_have_no_event, 0, 2);
 	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(looks, setup, teardown);
 	tcase_add_test(looks, entries_are_read_one_by_one_while_there_is_one);
