@@ -456,6 +456,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_crowd_LDADD = $(p2_libs)
 %C%_unit_dto_check_credit_SOURCES = %D%/unit/dto/check_credit.c $(t_headers)
 %C%_unit_dto_check_credit_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_credit_LINK = $(LINK) -Wl,--wrap=dofi_mr_map -Wl,--wrap=dofi_mr_abandon
 %C%_unit_dto_check_credit_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_cleanup_SOURCES = %D%/unit/transport/check_shm_cleanup.c $(t_headers)
 %C%_unit_transport_check_shm_cleanup_CPPFLAGS = $(p2_cppflags)
@@ -478,7 +479,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_control_message_LDADD = $(p2_libs)
 %C%_unit_dto_check_control_slots_SOURCES = %D%/unit/dto/check_control_slots.c $(t_headers)
 %C%_unit_dto_check_control_slots_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_control_slots_LINK = $(LINK) -Wl,--wrap=dofi_mr_map -Wl,--wrap=calloc
+%C%_unit_dto_check_control_slots_LINK = $(LINK) -Wl,--wrap=dofi_mr_map \
+	-Wl,--wrap=dofi_mr_abandon -Wl,--wrap=calloc
 %C%_unit_dto_check_control_slots_LDADD = $(p2_libs)
 %C%_unit_cm_check_truncated_SOURCES = %D%/unit/cm/check_truncated.c $(t_headers)
 %C%_unit_cm_check_truncated_CPPFLAGS = $(p2_cppflags)

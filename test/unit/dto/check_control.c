@@ -127,6 +127,28 @@ START_TEST(an_answer_goes_where_its_request_said)
 }
 END_TEST
 
+/* The count of control messages that were used goes behind the answers. */
+START_TEST(a_count_of_used_control_messages_waits_for_the_fabric)
+{
+	ep.ctrl_msgs = &ctrl_msgs;
+	ctrl_msgs.used = DOFI_CTRL_MSG_WINDOW;
+	ep.answers_due = DOFI_CTRL_MSGS_DUE;
+	record_answer = -FI_EAGAIN;
+	dofi_lock_init(&ia.engine.stalled_lock);
+	dofi_list_init(&ia.engine.stalled);
+	dofi_ctrl_send_answers(&ep);
+	ck_assert_uint_eq(ep.answers_due, DOFI_CTRL_MSGS_DUE);
+	ck_assert(ep.stall.waits);
+	record_answer = 0;
+	dofi_ctrl_send_answers(&ep);
+	ck_assert_uint_eq(ep.answers_due, 0);
+	ck_assert_int_eq(seen.records, 1);
+	ck_assert_uint_eq(seen.record, dofi_ctrl_data(&ep, DOFI_CTRL_USED, DOFI_CTRL_MSG_WINDOW));
+	dofi_ctrl_send_answers(&ep);
+	ck_assert_int_eq(seen.records, 1);
+}
+END_TEST
+
 /* A Send that ends CONTEXT, and requests behind it. */
 static struct dofi_wr *post_send_invalidate(void)
 {
@@ -231,6 +253,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, an_answer_goes_where_its_request_said);
+	tcase_add_test(tcase, a_count_of_used_control_messages_waits_for_the_fabric);
 	tcase_add_test(tcase, requests_behind_a_send_do_not_use_the_context_that_it_ends);
 	tcase_add_loop_test(tcase, an_entry_that_is_being_read_is_outdated_by_a_send, 0, 3);
 	tcase_add_loop_test(tcase, a_send_that_is_tried_again_ends_the_context_once, 0, 2);

@@ -64,6 +64,19 @@ int __wrap_dofi_mr_map(struct dofi_ia *of, size_t size, size_t extra, DAT_MEM_PR
 	return map_answer;
 }
 
+static unsigned int abandoned;
+
+void __wrap_dofi_mr_abandon(struct dofi_ia *of, struct fid_mr *mr, void *mem, size_t size);
+
+void __wrap_dofi_mr_abandon(struct dofi_ia *of, struct fid_mr *mr, void *mem, size_t size)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_ptr_eq(mr, &region);
+	ck_assert_ptr_eq(mem, memory);
+	ck_assert_uint_eq(size, sizeof(memory));
+	abandoned++;
+}
+
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return no_memory ? NULL : __real_calloc(n, size);
@@ -147,6 +160,68 @@ START_TEST(the_way_of_control_records_follows_the_fabric)
 }
 END_TEST
 
+/* Each function takes away one thing that control writes need. */
+static void no_order(void)
+{
+	ia.order = DOFI_FENCE;
+}
+static void waits_for_writes(void)
+{
+	ia.order = DOFI_HOLD;
+}
+static void short_data(void)
+{
+	domain.cq_data_size = 7;
+}
+static void data_takes_a_receive(void)
+{
+	info.mode = FI_RX_CQ_DATA;
+}
+static void data_takes_a_receive_of_the_endpoint(void)
+{
+	rx.mode = FI_RX_CQ_DATA;
+}
+static void no_inject(void)
+{
+	tx.inject_size = sizeof(struct dofi_atomic_request) - 1;
+}
+static void (*const lacks[])(void) = {no_order,
+				      waits_for_writes,
+				      short_data,
+				      data_takes_a_receive,
+				      data_takes_a_receive_of_the_endpoint,
+				      no_inject};
+
+START_TEST(control_writes_need_order_data_and_room)
+{
+	tx.inject_size = sizeof(struct dofi_atomic_request);
+	ck_assert(dofi_ctrl_slots_possible(&ia));
+	ck_assert(dofi_ctrl_possible(&ia));
+	lacks[_i]();
+	ck_assert(!dofi_ctrl_slots_possible(&ia));
+	ck_assert(!dofi_ctrl_possible(&ia));
+	if (tx.inject_size < DOFI_CTRL_MSG_MAX)
+		return;
+	trans.ctrl_msg = ctrl_msg; /* the other way */
+	ia.has_data = true;
+	ck_assert(dofi_ctrl_possible(&ia));
+}
+END_TEST
+
+/* Until the endpoint is closed, peers may write there. */
+START_TEST(the_memory_is_left_to_the_fabric_at_the_end)
+{
+	dofi_ctrl_slots_close(&ia);
+	ck_assert_uint_eq(abandoned, 0);
+	ck_assert_int_eq(open_slots(), 0);
+	dofi_ctrl_slots_close(&ia);
+	ck_assert_uint_eq(abandoned, 1);
+	ck_assert_ptr_null(ia.ctrl_memory.slots);
+	dofi_ctrl_slots_close(&ia);
+	ck_assert_uint_eq(abandoned, 1);
+}
+END_TEST
+
 START_TEST(memory_that_is_not_registered_is_not_used)
 {
 	map_answer = -FI_ENOMEM;
@@ -218,6 +293,9 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_loop_test(tcase, the_way_of_control_records_follows_the_fabric, 0, 7);
+	tcase_add_loop_test(tcase, control_writes_need_order_data_and_room, 0,
+			    sizeof(lacks) / sizeof(lacks[0]));
+	tcase_add_test(tcase, the_memory_is_left_to_the_fabric_at_the_end);
 	tcase_add_test(tcase, memory_that_is_not_registered_is_not_used);
 	tcase_add_test(tcase, a_peer_learns_the_slots_of_the_EP);
 	tcase_add_test(tcase, without_a_free_context_there_are_no_slots);

@@ -249,6 +249,137 @@ START_TEST(each_kind_of_fabric_announces_credits)
 }
 END_TEST
 
+/* --- other ways --- */
+
+/* The peer of an EP with an SRQ may always send so many messages more. */
+START_TEST(an_srq_gives_each_peer_a_share)
+{
+	ep[0].srq = (struct dofi_srq *)&fabric; /* never dereferenced */
+	ep[0].nreceived = 7;                    /* of the former connection */
+	ck_assert_uint_eq(dofi_credit_start(&ep[0]), DOFI_CREDIT_SHARE);
+	ck_assert_uint_eq(ep[0].announced, DOFI_CREDIT_SHARE);
+	ck_assert_uint_eq(ep[0].nreceived, 0);
+	ep[0].nreceived = 5;
+	ck_assert_uint_eq(dofi_credit_total(&ep[0]), DOFI_CREDIT_SHARE + 5);
+}
+END_TEST
+
+/* Receives that were posted before count from the head of the ring. */
+START_TEST(a_handshake_counts_all_receives_that_are_posted)
+{
+	ep[0].credit_mode = DOFI_CREDITS_CARRIED;
+	ep[0].recv.head = 10;
+	ep[0].recv.issue = 11;
+	ep[0].recv.tail = 14;
+	ck_assert_uint_eq(dofi_credit_start(&ep[0]), 4);
+	ck_assert_uint_eq(ep[0].recv_base, 10);
+	ck_assert_int_eq(ep[0].credit_mode, DOFI_CREDITS_NONE); /* none before it is established */
+	ck_assert_uint_eq(dofi_credit_total(&ep[0]), 4);
+}
+END_TEST
+
+/* In shared memory messages carry the updates, and nothing is read from the credit word. */
+START_TEST(a_stream_carries_credits)
+{
+	connect_ends(1);
+	send_all();
+	atomic_store(&words[1][SLOT].in, htobe32(5));
+	ep[1].streams = ep[0].streams = true;
+	ep[1].stall.waits = false;
+	dofi_credit_open(&ep[0]);
+	ck_assert_int_eq(ep[0].credit_mode, DOFI_CREDITS_CARRIED);
+	ck_assert_uint_eq(send_all(), 0);
+	ck_assert(!ep[1].stall.waits);
+	ep[1].streams = false;
+	ia[1].credits = DOFI_CREDITS_CARRIED;
+	ck_assert_uint_eq(send_all(), 0);
+	ck_assert(!ep[1].stall.waits);
+}
+END_TEST
+
+/* An update that was overtaken by a newer one, and counts that wrap. */
+START_TEST(an_update_only_adds)
+{
+	static const struct {
+		uint32_t before, update, after;
+	} cases[] = {{5, 7, 7},
+		     {7, 5, 7},
+		     {7, 7, 7},
+		     {0x3ffff, 0x40001, 0x40001},
+		     {0x40000, 3, 0x40003},
+		     {0x3fffe, 0, 0x40000}};
+
+	ep[1].credit_total = cases[_i].before;
+	dofi_credit_take(&ep[1], cases[_i].update << DOFI_UPDATE_CREDIT_SHIFT); /* there is none */
+	ck_assert_uint_eq(ep[1].credit_total, cases[_i].before);
+	dofi_credit_take(&ep[1], DOFI_UPDATE_CREDIT | cases[_i].update << DOFI_UPDATE_CREDIT_SHIFT);
+	ck_assert_uint_eq(ep[1].credit_total, cases[_i].after);
+}
+END_TEST
+
+/* --- memory that peers write to --- */
+
+static struct fi_domain_attr domain_attr;
+static struct fi_info info = {.domain_attr = &domain_attr};
+static char memory, descriptor;
+static struct fid_mr region = {.mem_desc = &descriptor};
+static size_t mapped, abandoned;
+static int map_answer;
+
+int __wrap_dofi_mr_map(struct dofi_ia *of, size_t size, size_t extra, DAT_MEM_PRIV_FLAGS privileges,
+		       void **memory_p, struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
+void __wrap_dofi_mr_abandon(struct dofi_ia *of, struct fid_mr *mr, void *mem, size_t size);
+
+int __wrap_dofi_mr_map(struct dofi_ia *of, size_t size, size_t extra, DAT_MEM_PRIV_FLAGS privileges,
+		       void **memory_p, struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p)
+{
+	ck_assert_ptr_eq(of, &ia[0]);
+	ck_assert_uint_eq(extra, 0);
+	ck_assert_int_eq(privileges,
+			 DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	if (map_answer)
+		return map_answer;
+	mapped = size;
+	*memory_p = &memory;
+	*mr_p = &region;
+	*key_p = KEY;
+	*address_p = 0x5000;
+	return 0;
+}
+
+void __wrap_dofi_mr_abandon(struct dofi_ia *of, struct fid_mr *mr, void *mem, size_t size)
+{
+	ck_assert_ptr_eq(of, &ia[0]);
+	ck_assert_ptr_eq(mr, &region);
+	ck_assert_ptr_eq(mem, &memory);
+	abandoned = size;
+}
+
+/* A word for each EP, or a place that nobody reads. */
+START_TEST(an_IA_has_a_target_for_updates)
+{
+	struct dofi_sink *sink = &ia[0].sink;
+
+	*sink = (struct dofi_sink){0};
+	ia[0].info = &info;
+	ia[0].limits.max_eps = 1000;
+	ia[0].credits = _i & 1 ? DOFI_CREDITS_WRITTEN : DOFI_CREDITS_CARRIED;
+	domain_attr.mr_mode = _i & 2 ? FI_MR_LOCAL : 0;
+	map_answer = -FI_ENOMEM;
+	ck_assert_int_eq(dofi_credit_init(&ia[0]), -FI_ENOMEM);
+	ck_assert_ptr_null(sink->words);
+	map_answer = 0;
+	ck_assert_int_eq(dofi_credit_init(&ia[0]), 0);
+	ck_assert_uint_eq(mapped, _i & 1 ? 1000 * sizeof(struct dofi_credit_words) : 4096);
+	ck_assert_ptr_eq(sink->words, &memory);
+	ck_assert_uint_eq(sink->key, KEY);
+	ck_assert_uint_eq(sink->address, 0x5000);
+	ck_assert_ptr_eq(sink->desc, _i & 2 ? &descriptor : NULL);
+	dofi_credit_fini(&ia[0]);
+	ck_assert_uint_eq(abandoned, mapped);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("credit");
@@ -265,5 +396,10 @@ int main(void)
 	tcase_add_test(tcase, receives_posted_since_the_handshake_are_announced);
 	tcase_add_test(tcase, only_peers_with_a_credit_word_get_writes);
 	tcase_add_test(tcase, each_kind_of_fabric_announces_credits);
+	tcase_add_test(tcase, an_srq_gives_each_peer_a_share);
+	tcase_add_test(tcase, a_handshake_counts_all_receives_that_are_posted);
+	tcase_add_test(tcase, a_stream_carries_credits);
+	tcase_add_loop_test(tcase, an_update_only_adds, 0, 6);
+	tcase_add_loop_test(tcase, an_IA_has_a_target_for_updates, 0, 4);
 	return t_run(suite);
 }

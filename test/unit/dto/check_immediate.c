@@ -7,6 +7,7 @@
 
 #include "dto/control.h"
 #include "dto/control_message.h"
+#include "dto/credit.h"
 #include "dto/rmr.h"
 #include "object/ctxtab.h"
 #include "object/ep.h"
@@ -420,6 +421,39 @@ START_TEST(a_record_is_taken_with_its_message)
 }
 END_TEST
 
+/* A credit update is applied at once, and a count of control messages is never a control write. */
+START_TEST(other_records_are_about_no_message)
+{
+	uint8_t status = DAT_DTO_SUCCESS;
+
+	arrive(DOFI_CTRL_CREDIT, DOFI_UPDATE_CREDIT | 6u << DOFI_UPDATE_CREDIT_SHIFT);
+	ck_assert_uint_eq(ep.credit_total, 6);
+	arrive(DOFI_CTRL_USED, VALUE);
+	ck_assert_uint_eq(dofi_ctrl_take(&ep, &status).kind, 0);
+	ck_assert_uint_eq(ia.counters[DOFI_CNT_IA_DATA_STRAY], 0);
+}
+END_TEST
+
+/* Nothing of a former connection is left. */
+START_TEST(a_new_connection_has_no_records)
+{
+	uint8_t status = DAT_DTO_SUCCESS;
+
+	arrive(DOFI_CTRL_LENGTH, LENGTH);
+	arrive(DOFI_CTRL_IMMEDIATE, VALUE);
+	ep.atomics_used = 3;
+	ep.answers_due = 5;
+	ep.ctrl_msgs = &ctrl_msgs;
+	ctrl_msgs.sent = ctrl_msgs.used = 7;
+	dofi_ctrl_reset(&ep);
+	ck_assert_uint_eq(ep.atomics_used, 0);
+	ck_assert_uint_eq(ep.answers_due, 0);
+	ck_assert_uint_eq(ctrl_msgs.sent, 0);
+	ck_assert_uint_eq(ctrl_msgs.used, 0);
+	ck_assert_uint_eq(dofi_ctrl_take(&ep, &status).kind, 0);
+}
+END_TEST
+
 START_TEST(a_record_for_nobody_is_counted)
 {
 	seen.knows_nobody = true;
@@ -497,6 +531,8 @@ int main(void)
 	tcase_add_test(tcase, the_message_waits_for_the_write);
 	tcase_add_loop_test(tcase, only_a_write_of_bytes_needs_a_fence, 0, 2);
 	tcase_add_test(tcase, a_record_is_taken_with_its_message);
+	tcase_add_test(tcase, other_records_are_about_no_message);
+	tcase_add_test(tcase, a_new_connection_has_no_records);
 	tcase_add_test(tcase, a_record_for_nobody_is_counted);
 	tcase_add_test(tcase, an_invalidation_ends_the_context_for_all_peers);
 	tcase_add_test(tcase, a_context_of_others_is_not_ended);
