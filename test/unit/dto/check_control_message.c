@@ -17,6 +17,7 @@
 #include "../../../prov/ofi/dto/issue.h"
 #include "../../../prov/ofi/dto/receive.h"
 
+#include <malloc.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
 
@@ -156,6 +157,20 @@ static uint32_t kept(void)
 		n += ep.ctrl_msgs->kept[i].ctrl.kind != 0;
 	return n;
 }
+
+START_TEST(an_EP_gives_the_memory_of_its_control_messages_back)
+{
+	size_t before = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		dofi_ctrl_msgs_detach(&ep);
+		ck_assert_ptr_null(ep.ctrl_msgs);
+		ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
+		before = i ? before : mallinfo2().uordblks;
+	}
+	ck_assert_uint_lt(mallinfo2().uordblks, before + 100 * sizeof(*ep.ctrl_msgs));
+}
+END_TEST
 
 START_TEST(when_control_messages_are_possible)
 {
@@ -379,6 +394,7 @@ int main(void)
 	TCase *tc = tcase_create("control_message");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, an_EP_gives_the_memory_of_its_control_messages_back);
 	tcase_add_test(tc, when_control_messages_are_possible);
 	tcase_add_test(tc, names_its_data_message);
 	tcase_add_test(tc, sender_waits_if_the_window_is_full);

@@ -205,6 +205,67 @@ START_TEST(a_device_with_fences_gets_the_request_at_once)
 }
 END_TEST
 
+/* Shared memory, and a write in parts, are not one operation of the device's. */
+START_TEST(a_fence_that_the_device_does_not_know_is_waited_for)
+{
+	ia.fences_reads = true;
+	ep.read_limit = 3;
+	ep.streams = _i == 0;
+	ia.splits_writes = _i > 0;
+	post(DOFI_OP_READ, 8);
+	ck_assert_uint_eq(ep.reads, 1);
+	post_fenced(_i == 2 ? DOFI_OP_READ : DOFI_OP_WRITE, 1);
+	ck_assert_uint_eq(ep.req.issue, _i == 2 ? 2 : 1);
+}
+END_TEST
+
+/* --- writes under way --- */
+
+static const struct {
+	enum dofi_op op;
+	enum dofi_order order;
+	bool reads_overtake, streams, waits;
+} behind_writes[] = {
+	{DOFI_OP_SEND, DOFI_ORDERED, true, false, false},
+	{DOFI_OP_SEND, DOFI_FENCE, true, false, false},
+	{DOFI_OP_SEND, DOFI_HOLD, false, false, true},
+	{DOFI_OP_SEND, DOFI_HOLD, false, true, false},
+	{DOFI_OP_READ, DOFI_ORDERED, true, false, true},
+	{DOFI_OP_READ, DOFI_ORDERED, false, false, false},
+	{DOFI_OP_READ, DOFI_ORDERED, true, true, false},
+	{DOFI_OP_READ, DOFI_FENCE, true, false, false}, /* the read is fenced */
+	{DOFI_OP_READ, DOFI_HOLD, true, false, true},
+	{DOFI_OP_READ, DOFI_HOLD, false, false, false},
+	{DOFI_OP_WRITE, DOFI_HOLD, true, false, false},
+};
+
+START_TEST(what_could_overtake_a_write_waits_for_it)
+{
+	ia.order = behind_writes[_i].order;
+	ia.reads_overtake = behind_writes[_i].reads_overtake;
+	ep.streams = behind_writes[_i].streams;
+	ep.writes = 1;
+	post(behind_writes[_i].op, 8);
+	ck_assert_uint_eq(ep.req.issue, !behind_writes[_i].waits);
+	ep.writes = 0;
+	dofi_lock(&ep.lock);
+	dofi_ep_issue_requests(&ep);
+	dofi_unlock(&ep.lock);
+	ck_assert_uint_eq(ep.req.issue, 1);
+}
+END_TEST
+
+/* A fence for later reads is due if the fabric has fences. */
+START_TEST(a_write_is_unfenced_where_there_are_fences)
+{
+	ia.order = _i == 1 ? DOFI_ORDERED : DOFI_FENCE;
+	ep.streams = _i == 2;
+	post(DOFI_OP_WRITE, 8);
+	ck_assert(ep.unfenced == (_i == 0));
+	ck_assert_uint_eq(ep.writes, 1);
+}
+END_TEST
+
 /* --- waiting requests --- */
 
 static void setup_held(void)
@@ -539,6 +600,10 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, a_fence_waits_for_earlier_reads, 0, n);
 	tcase_add_loop_test(tc, a_device_with_fences_gets_the_request_at_once, 0, n);
+	tcase_add_loop_test(tc, a_fence_that_the_device_does_not_know_is_waited_for, 0, 3);
+	tcase_add_loop_test(tc, what_could_overtake_a_write_waits_for_it, 0,
+			    sizeof(behind_writes) / sizeof(behind_writes[0]));
+	tcase_add_loop_test(tc, a_write_is_unfenced_where_there_are_fences, 0, 3);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("held");
