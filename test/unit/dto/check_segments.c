@@ -6,6 +6,7 @@
  */
 #include "unit.h"
 
+#include "../../../prov/ofi/dto/bounce.h"
 #include "../../../prov/ofi/dto/ep_attr.h"
 #include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/object/ia.h"
@@ -686,6 +687,36 @@ START_TEST(a_stream_needs_no_flag)
 }
 END_TEST
 
+/* A message is one operation of the fabric in any case. */
+START_TEST(a_message_with_many_segments_is_gathered)
+{
+	struct dofi_wr *wr;
+
+	domain_attr.mr_mode = 0;
+	ck_assert_int_eq(dofi_bounces_init(&ia), 0);
+	open_short(2);
+	refusals = 2;
+	wr = post(DOFI_OP_SEND, 0, 40, quarters, 3);
+	ck_assert_uint_eq(nops, 0);
+	ck_assert_uint_eq(wr->split, 1);
+	ck_assert_uint_eq(wr->niov, 1);
+	ck_assert_int_eq(wr->state, DOFI_WR_QUEUED);
+	issue();
+	memset(local, 0, 40); /* what was posted counts */
+	issue();
+	ck_assert_uint_eq(nops, 1);
+	ck_assert_uint_eq(ops[0].niov, 1);
+	ck_assert_uint_eq(ops[0].length, 40);
+	for (unsigned int i = 0; i < 40; i++)
+		ck_assert_uint_eq(ops[0].bytes[i], (unsigned char)(i * 7 + 1));
+	ck_assert_uint_eq(ep.nsent, 1);
+	end(0, 0);
+	ck_assert_uint_eq(wr->split, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 40);
+	dofi_bounces_fini(&ia);
+}
+END_TEST
+
 /* Its last part brings the immediate data, or the record of its length. */
 START_TEST(a_write_with_immediate_data_in_parts)
 {
@@ -827,6 +858,7 @@ int main(void)
 	tcase_add_test(tc, a_write_with_many_segments_is_one_request);
 	tcase_add_test(tc, parts_of_equal_size);
 	tcase_add_test(tc, a_stream_needs_no_flag);
+	tcase_add_test(tc, a_message_with_many_segments_is_gathered);
 	tcase_add_loop_test(tc, a_write_with_immediate_data_in_parts, 0, 2);
 	suite_add_tcase(suite, tc);
 
