@@ -709,7 +709,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_ring_LDADD = $(p2_libs)
 %C%_unit_dto_check_rmr_SOURCES = %D%/unit/dto/check_rmr.c $(t_headers)
 %C%_unit_dto_check_rmr_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_rmr_LINK = $(LINK) -Wl,--wrap=dofi_mr_register
+%C%_unit_dto_check_rmr_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_obj_free
 %C%_unit_dto_check_rmr_LDADD = $(p2_libs)
 %C%_unit_dto_check_lmr_SOURCES = %D%/unit/dto/check_lmr.c %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_dto_check_lmr_CPPFLAGS = $(p2_cppflags)
