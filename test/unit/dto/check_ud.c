@@ -797,9 +797,13 @@ START_TEST(the_end_of_an_EP_waits_for_room)
 	number = eps[0].ud->number;
 	fabric.send_answer = -FI_EAGAIN;
 	post_send(&eps[0], &ah);
+	eps[0].holds = true;
+	atomic_store(&ia.wait.watchers, 1);
 	dofi_ud_close(&eps[0]);
 	ck_assert_int_eq(fabric.sends, _i);
 	ck_assert_uint_eq(rounds, _i ? 5 : 0);
+	ck_assert_uint_eq(eps[0].req.tail, eps[0].req.issue); /* nothing waits any more */
+	ck_assert_uint_eq(atomic_load(&ia.wait.watchers), 0);
 	ck_assert_uint_eq(dropped, 1);
 	ck_assert_ptr_null(eps[0].ud);
 	ck_assert_ptr_null(dofi_ud_pool_eps(&ia)[number % DOFI_UD_EPS]);
