@@ -37,6 +37,7 @@ unit_tests = \
 	%D%/unit/fabric/check_port_reservation \
 	%D%/unit/object/check_ia1 %D%/unit/object/check_ia2 \
 	%D%/unit/dto/check_issue \
+	%D%/unit/dto/check_lmr \
 	%D%/unit/dto/check_remote \
 	%D%/unit/dto/check_retry \
 	%D%/unit/dto/check_ring \
@@ -581,6 +582,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_srq_LDADD = $(p2_libs)
 %C%_unit_dto_check_ud_SOURCES = %D%/unit/dto/check_ud.c $(t_headers)
 %C%_unit_dto_check_ud_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_ud_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close
 %C%_unit_dto_check_ud_LDADD = $(p2_libs)
 %C%_unit_transport_check_receive_slots_SOURCES = %D%/unit/transport/check_receive_slots.c $(t_headers)
 %C%_unit_transport_check_receive_slots_CPPFLAGS = $(p2_cppflags)
@@ -791,8 +793,13 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_ring_LDADD = $(p2_libs)
 %C%_unit_dto_check_rmr_SOURCES = %D%/unit/dto/check_rmr.c $(t_headers)
 %C%_unit_dto_check_rmr_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_rmr_LINK = $(LINK) -Wl,--wrap=dofi_mr_register
+%C%_unit_dto_check_rmr_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_obj_free
 %C%_unit_dto_check_rmr_LDADD = $(p2_libs)
+%C%_unit_dto_check_lmr_SOURCES = %D%/unit/dto/check_lmr.c %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_dto_check_lmr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_lmr_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close \
+	-Wl,--wrap=dofi_cookie_share -Wl,--wrap=dofi_cookie_unshare
+%C%_unit_dto_check_lmr_LDADD = $(p2_libs)
 %C%_unit_dto_check_post_SOURCES = %D%/unit/dto/check_post.c $(t_headers)
 %C%_unit_dto_check_post_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_post_LINK = $(LINK) -Wl,--wrap=dofi_engine_catch_up -Wl,--wrap=dofi_cno_run_due

@@ -124,7 +124,7 @@ ssize_t dofi_local_socket_receive(int fd, void *text, size_t size,
 	if (n < 0)
 		return -errno;
 	look_beside(&msg, sender_p);
-	if (!(msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC)))
+	if (n && !(msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC)))
 		return n;
 	if (sender_p->passed >= 0)
 		close(sender_p->passed);

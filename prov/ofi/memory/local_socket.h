@@ -33,7 +33,7 @@ struct dofi_local_sender {
 
 /*
  * Takes the next datagram: its size, at most that of the buffer; 0 if it was dropped, because of
- * its length or what came along; -EAGAIN if there is none.
+ * its length or what came along, and with it the descriptor; -EAGAIN if there is none.
  */
 ssize_t dofi_local_socket_receive(int fd, void *text, size_t size,
 				  struct dofi_local_sender *sender_p);

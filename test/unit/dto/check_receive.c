@@ -14,6 +14,7 @@
 #include "../../../prov/ofi/progress/cno.h"
 #include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/progress/stall.h"
+#include "../../../prov/ofi/dto/bounce.h"
 #include "../../../prov/ofi/dto/control_message.h"
 #include "../../../prov/ofi/dto/credit.h"
 #include "../../../prov/ofi/dto/reap.h"
@@ -21,6 +22,7 @@
 #include "../../../prov/ofi/dto/receive.h"
 #include "../../../prov/ofi/dto/srq_receive.h"
 
+#include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
 
@@ -111,6 +113,15 @@ static ssize_t take_srq_recv(struct dofi_srq *of, struct dofi_wr *wr)
 	return fabric_answers;
 }
 
+static ssize_t take_recv(struct dofi_ep *of, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(of, &ep);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	seen.offered = wr;
+	seen.reposted += !fabric_answers;
+	return fabric_answers;
+}
+
 static ssize_t take_send(struct dofi_ep *of, struct dofi_wr *wr)
 {
 	ck_assert_ptr_eq(of, &ep);
@@ -126,6 +137,7 @@ static const struct dofi_upcalls upcalls = {.receiver = receiver,
 					    .settle_truncated = settle};
 /* Transports with connected endpoints and with a shared endpoint. */
 static const struct dofi_trans_ops in_order = {.send = take_send,
+					       .recv = take_recv,
 					       .srq_recv = take_srq_recv,
 					       .has_eq = true},
 				   numbered = {.srq_recv = take_srq_recv,
@@ -520,6 +532,80 @@ START_TEST(an_error_before_the_first_message_establishes_nothing)
 }
 END_TEST
 
+/* Gives slot 0 to the fabric. */
+static ssize_t give(int kind, const struct dofi_ring *of)
+{
+	struct dofi_lock *lock = kind == OF_SRQ ? &srq.lock : &ep.lock;
+	ssize_t ret;
+
+	slots[0].wr.state = DOFI_WR_QUEUED;
+	dofi_lock(lock);
+	ret = dofi_receive_start(&ia, of, &slots[0].wr);
+	dofi_unlock(lock);
+	return ret;
+}
+
+START_TEST(a_receive_goes_to_the_fabric)
+{
+	begin(_i);
+	fabric_answers = -FI_EAGAIN;
+	ck_assert_int_eq(give(_i, &shape), -FI_EAGAIN);
+	ck_assert_int_eq(slots[0].wr.state, DOFI_WR_QUEUED);
+	ck_assert_uint_eq(slots[0].wr.niov, 1);
+	fabric_answers = 0;
+	ck_assert_int_eq(give(_i, &shape), 0);
+	ck_assert_int_eq(slots[0].wr.state, DOFI_WR_ISSUED);
+	ck_assert_ptr_eq(seen.offered, &slots[0].wr);
+	ck_assert_uint_eq(slots[0].wr.niov, 1);
+	ck_assert_uint_eq(slots[0].wr.split, 0);
+}
+END_TEST
+
+/* No message may reach its memory any more. */
+START_TEST(a_receive_that_can_only_fail_has_no_segments)
+{
+	begin(_i);
+	slots[0].wr.status = DAT_DTO_ERR_LOCAL_PROTECTION;
+	ck_assert_int_eq(give(_i, &shape), 0);
+	ck_assert_uint_eq(slots[0].wr.niov, 0);
+	ck_assert_ptr_eq(seen.offered, &slots[0].wr);
+}
+END_TEST
+
+/* _i / 2: the message comes, or is truncated */
+START_TEST(a_receive_with_many_segments_is_scattered)
+{
+	static struct fi_domain_attr domain_attr;
+	static struct fi_info info = {.domain_attr = &domain_attr};
+	struct dofi_ring narrow = shape;
+	struct dofi_wr *wr = &slots[0].wr;
+
+	ia.info = &info;
+	ck_assert_int_eq(dofi_bounces_init(&ia), 0);
+	begin(_i % KINDS);
+	narrow.fabric_iov = 1;
+	wr->niov = 2;
+	slots[0].iov[0] = (struct iovec){memory, 3};
+	slots[0].iov[1] = (struct iovec){memory + 8, 5};
+	fabric_answers = -FI_EAGAIN;
+	ck_assert_int_eq(give(_i % KINDS, &narrow), -FI_EAGAIN);
+	fabric_answers = 0;
+	ck_assert_int_eq(give(_i % KINDS, &narrow), 0);
+	ck_assert_uint_eq(wr->split, 1);
+	ck_assert_uint_eq(wr->niov, 1);
+	ck_assert_uint_eq(slots[0].iov[0].iov_len, 8);
+	memcpy(slots[0].iov[0].iov_base, "abcdefgh", 8);
+	arrive(0, _i / KINDS ? FI_ETRUNC : 0, 6, 0);
+	ck_assert_uint_eq(wr->split, 0);
+	if (_i / KINDS)
+		ck_assert_int_eq(memory[0] | memory[8], 0);
+	else
+		ck_assert_mem_eq(memory, "abc\0\0\0\0\0def\0", 12);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 1);
+	dofi_bounces_fini(&ia);
+}
+END_TEST
+
 /* --- receives of an EP --- */
 
 /* Posts are counted from the beginning of the connection, and the ring wraps. */
@@ -839,6 +925,9 @@ int main(void)
 	tcase_add_loop_test(both, a_control_write_applies_to_the_next_message, 0, KINDS);
 	tcase_add_loop_test(both, an_invalidation_that_fails_ends_the_connection, 0, KINDS);
 	tcase_add_loop_test(both, a_message_waits_for_its_control_message, 0, KINDS);
+	tcase_add_loop_test(both, a_receive_goes_to_the_fabric, 0, KINDS);
+	tcase_add_loop_test(both, a_receive_that_can_only_fail_has_no_segments, 0, KINDS);
+	tcase_add_loop_test(both, a_receive_with_many_segments_is_scattered, 0, 2 * KINDS);
 	tcase_add_loop_test(both, a_message_that_announces_no_control_message_has_none, 0, KINDS);
 	tcase_add_loop_test(both, a_receive_that_can_only_fail_breaks_the_connection, 0, KINDS);
 	tcase_add_loop_test(both, an_error_before_the_first_message_establishes_nothing, 0, KINDS);

@@ -384,6 +384,24 @@ START_TEST(a_flushed_message_gives_its_buffer_back)
 }
 END_TEST
 
+/* No message has come. */
+START_TEST(a_flushed_receive_does_not_change_its_memory)
+{
+	static char memory[2][8];
+	struct dofi_wr *wr = add(DOFI_OP_RECV, DOFI_WR_ISSUED, DAT_DTO_SUCCESS);
+
+	wr->niov = 2;
+	for (int i = 0; i < 2; i++)
+		wr->iov[i] = (struct iovec){memory[i], 8};
+	ck_assert_int_eq(dofi_bounce_take(&ia, &ep.recv, wr), 0);
+	memset(wr->iov[0].iov_base, 0xff, 16); /* of a message that is not complete */
+	dofi_release_flushed(&ep, DAT_DTO_ERR_FLUSHED);
+	expect(&recv_evd, 0, FIRST, DAT_DTO_ERR_FLUSHED);
+	for (int i = 0; i < 16; i++)
+		ck_assert_int_eq(memory[i / 8][i % 8], 0);
+}
+END_TEST
+
 START_TEST(a_flush_ends_the_watching_and_the_parts)
 {
 	ep.parts.tail = 3;
@@ -415,6 +433,7 @@ int main(void)
 	tcase_add_test(tc, the_first_failure_has_its_own_status);
 	tcase_add_test(tc, a_flushed_bind_gives_back_what_it_reserved);
 	tcase_add_loop_test(tc, a_flushed_message_gives_its_buffer_back, 0, 2);
+	tcase_add_test(tc, a_flushed_receive_does_not_change_its_memory);
 	tcase_add_test(tc, a_flush_ends_the_watching_and_the_parts);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -32,7 +32,7 @@ static unsigned char memory[64];
 
 /* The latest operation. */
 static struct {
-	unsigned int writes, messages, injected, reads, read_messages;
+	unsigned int writes, vectors, messages, injected, reads, read_messages;
 	size_t ntargets;
 	struct fi_rma_iov targets[2];
 	uint64_t flags, data;
@@ -63,6 +63,15 @@ static ssize_t inject_it(struct fid_ep *to, const void *buf, size_t length, fi_a
 {
 	(void)to, (void)buf, (void)length, (void)dest, (void)addr, (void)key;
 	seen.injected++;
+	return 0;
+}
+
+static ssize_t write_vector(struct fid_ep *to, const struct iovec *iov, void **desc, size_t n,
+			    fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
+{
+	(void)to, (void)iov, (void)desc, (void)dest, (void)addr, (void)key, (void)context;
+	ck_assert_uint_ge(n, 1);
+	seen.vectors++;
 	return 0;
 }
 
@@ -144,6 +153,7 @@ static ssize_t compare(struct fid_ep *to, const struct fi_msg_atomic *msg,
 static void setup(void)
 {
 	rma_ops = (struct fi_ops_rma){.write = write_it,
+				      .writev = write_vector,
 				      .writemsg = write_message,
 				      .inject = inject_it,
 				      .writedata = write_data,
@@ -277,6 +287,45 @@ START_TEST(only_a_single_word_is_injected)
 }
 END_TEST
 
+static const struct {
+	DAT_COMPLETION_FLAGS flags;
+	enum dofi_order order;
+	size_t length;
+	uint32_t niov, under_way;
+	uint8_t op;
+	bool injected;
+} short_writes[] = {
+	{0, DOFI_ORDERED, 8, 1, 0, DOFI_OP_WRITE, true},
+	{0, DOFI_ORDERED, 64, 1, 0, DOFI_OP_WRITE, true},
+	{0, DOFI_ORDERED, 65, 1, 0, DOFI_OP_WRITE, false},
+	{0, DOFI_ORDERED, 8, 1, 1, DOFI_OP_WRITE, false}, /* the copy may wait behind another */
+	{DAT_COMPLETION_SUPPRESS_FLAG, DOFI_ORDERED, 8, 1, 0, DOFI_OP_WRITE, true},
+	{DAT_COMPLETION_SUPPRESS_FLAG, DOFI_ORDERED, 65, 1, 0, DOFI_OP_WRITE, false},
+	{DAT_COMPLETION_SUPPRESS_FLAG, DOFI_ORDERED, 8, 1, 1, DOFI_OP_WRITE, false},
+	{0, DOFI_ORDERED, 8, 2, 0, DOFI_OP_WRITE, false},
+	{0, DOFI_ORDERED, 8, 1, 0, DOFI_OP_PART, false}, /* its completion is needed */
+	{0, DOFI_FENCE, 8, 1, 0, DOFI_OP_WRITE, false},
+};
+
+/* What is injected is complete at once. */
+START_TEST(which_writes_are_injected)
+{
+	struct dofi_wr *wr = request(0, short_writes[_i].length);
+
+	ia.names_flags = false;
+	ia.inject_max = 64;
+	ia.order = short_writes[_i].order;
+	wr->op = short_writes[_i].op;
+	wr->flags = (uint8_t)short_writes[_i].flags;
+	wr->niov = (uint16_t)short_writes[_i].niov;
+	ep.req.issue = ep.req.tail = short_writes[_i].under_way;
+	ck_assert_int_eq(dofi_rma_write(&ep, wr), 0);
+	ck_assert_uint_eq(seen.injected, short_writes[_i].injected);
+	ck_assert_uint_eq(seen.injected + seen.writes + seen.vectors, 1);
+	ck_assert_int_eq(wr->state, short_writes[_i].injected ? DOFI_WR_DONE : DOFI_WR_ISSUED);
+}
+END_TEST
+
 /* --- fences --- */
 
 static struct dofi_wr *read_request(DAT_COMPLETION_FLAGS flags)
@@ -399,6 +448,8 @@ int main(void)
 	tcase_add_test(tc, one_target_unless_the_fabric_needs_two);
 	tcase_add_test(tc, writes_with_completion_data_are_divided_too);
 	tcase_add_test(tc, only_a_single_word_is_injected);
+	tcase_add_loop_test(tc, which_writes_are_injected, 0,
+			    sizeof(short_writes) / sizeof(short_writes[0]));
 	tcase_add_test(tc, completion_data_without_a_segment);
 	tcase_add_loop_test(tc, atomic_operations_of_the_fabric, 0, 2);
 	suite_add_tcase(suite, tc);

@@ -60,6 +60,17 @@ int __wrap_dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_ME
 	return 0;
 }
 
+static unsigned int freed;
+
+void __wrap_dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+
+void __wrap_dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
+{
+	ck_assert_ptr_eq(obj, &rmr.obj);
+	ck_assert_int_eq(type, DAT_HANDLE_TYPE_RMR);
+	freed++;
+}
+
 /* --- */
 
 static void setup(void)
@@ -231,6 +242,26 @@ START_TEST(a_bind_of_a_freed_RMR_changes_nothing)
 	expect_users(0, 0, 2, 0);
 	ck_assert_uint_eq(dofi_rmr_unbind(&rmr), 0);
 	expect_users(0, 0, 2, 0);
+}
+END_TEST
+
+/* An outstanding bind refers to it. */
+START_TEST(an_RMR_is_freed_with_its_last_reference)
+{
+	struct dofi_bind bind[2];
+
+	rmr.refs = 1;
+	pz.obj.users = 1;
+	for (int i = 0; i < 2; i++)
+		bind[i] = prepare(part_of(i, 0, 8), RD);
+	dofi_rmr_destroy(&rmr);
+	ck_assert_int_eq(pz.obj.users, 0);
+	ck_assert_uint_eq(freed, 0);
+	dofi_bind_apply(&bind[0]);
+	ck_assert_uint_eq(freed, 0);
+	dofi_bind_cancel(&bind[1]);
+	ck_assert_uint_eq(freed, 1);
+	expect_users(0, 0, 0, 0);
 }
 END_TEST
 
@@ -420,6 +451,7 @@ int main(void)
 	tcase_add_test(tc, a_bind_replaces_the_former_one);
 	tcase_add_test(tc, a_bind_that_is_flushed_changes_nothing);
 	tcase_add_test(tc, a_bind_of_a_freed_RMR_changes_nothing);
+	tcase_add_test(tc, an_RMR_is_freed_with_its_last_reference);
 	tcase_add_loop_test(tc, a_bind_needs_bounds_and_rights, 0,
 			    sizeof(binds) / sizeof(binds[0]));
 	tcase_add_test(tc, a_bind_needs_one_zone);

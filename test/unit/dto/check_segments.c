@@ -6,6 +6,7 @@
  */
 #include "unit.h"
 
+#include "../../../prov/ofi/dto/bounce.h"
 #include "../../../prov/ofi/dto/ep_attr.h"
 #include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/object/ia.h"
@@ -51,16 +52,18 @@ static struct op {
 	bool is_over;
 } ops[4 * REQUESTS];
 static unsigned int nops;
-static int refusals; /* number of posts that get -FI_EAGAIN */
+static int refusals;  /* number of posts that get -FI_EAGAIN */
+static int room = -1; /* number of posts before there is no room; negative: no limit */
 
 static ssize_t take(struct dofi_wr *wr, bool is_write)
 {
 	struct op *op = &ops[nops];
 
-	if (refusals) {
-		refusals--;
+	if (refusals || !room) {
+		refusals -= refusals > 0;
 		return -FI_EAGAIN;
 	}
+	room -= room > 0;
 	*op = (struct op){.context = wr,
 			  .way = op->way,
 			  .is_write = is_write,
@@ -686,6 +689,90 @@ START_TEST(a_stream_needs_no_flag)
 }
 END_TEST
 
+/* A part fails while others wait for room: they are never issued, nor is what is behind. */
+START_TEST(the_first_part_fails_before_the_others_start)
+{
+	struct dofi_wr *wr;
+
+	open_short(1);
+	ep.read_limit = 2;
+	room = 2;
+	wr = post(_i ? DOFI_OP_READ : DOFI_OP_WRITE, 0, 40, quarters, 3);
+	post_write(100, 8);
+	ck_assert_uint_eq(nops, 2);
+	ck_assert_uint_eq(ep.req.issue, 0);
+	ck_assert_uint_eq(wr->split, 2);
+	end(0, FI_EIO);
+	ck_assert_uint_eq(wr->split, 0);
+	ck_assert(ep.faulty);
+	ck_assert_uint_eq(ep.req.issue, 1);
+	expect_event(0, DAT_DTO_ERR_TRANSPORT, 0);
+	room = -1;
+	end(1, 0); /* of a request that has ended */
+	issue();
+	ck_assert_uint_eq(nops, 2);
+	expect_no_event();
+	ck_assert_uint_eq(dofi_ring_count(&ep.parts), 0);
+	ck_assert_uint_eq(ep.reads + ep.writes, 0);
+}
+END_TEST
+
+/* Parts that wait for room go on, and none is issued twice. */
+START_TEST(parts_go_on_where_there_was_no_room)
+{
+	open_short(1);
+	ep.read_limit = 2;
+	room = 1;
+	post(DOFI_OP_READ, 0, 40, quarters, 3);
+	for (unsigned int i = 1; i < 4; i++) {
+		ck_assert_uint_eq(nops, i);
+		ck_assert_uint_eq(ep.req.issue, 0);
+		end(i - 1, 0);
+		expect_no_event();
+		room = 1;
+		issue();
+	}
+	ck_assert_uint_eq(ep.req.issue, 1);
+	ck_assert_uint_eq(nops, 4);
+	for (unsigned int i = 0; i < 4; i++)
+		expect_op(i, 10 * i, 10);
+	ck_assert_uint_eq(ep.reads, 1);
+	end(3, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 40);
+	ck_assert_uint_eq(ep.reads, 0);
+}
+END_TEST
+
+/* A message is one operation of the fabric in any case. */
+START_TEST(a_message_with_many_segments_is_gathered)
+{
+	struct dofi_wr *wr;
+
+	domain_attr.mr_mode = 0;
+	ck_assert_int_eq(dofi_bounces_init(&ia), 0);
+	open_short(2);
+	refusals = 2;
+	wr = post(DOFI_OP_SEND, 0, 40, quarters, 3);
+	ck_assert_uint_eq(nops, 0);
+	ck_assert_uint_eq(wr->split, 1);
+	ck_assert_uint_eq(wr->niov, 1);
+	ck_assert_int_eq(wr->state, DOFI_WR_QUEUED);
+	issue();
+	memset(local, 0, 40); /* what was posted counts */
+	issue();
+	ck_assert_uint_eq(nops, 1);
+	ck_assert_uint_eq(ops[0].niov, 1);
+	ck_assert_uint_eq(ops[0].length, 40);
+	for (unsigned int i = 0; i < 40; i++)
+		ck_assert_uint_eq(ops[0].bytes[i], (unsigned char)(i * 7 + 1));
+	ck_assert_uint_eq(ep.nsent, 1);
+	end(0, 0);
+	ck_assert_uint_eq(wr->split, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 40);
+	dofi_bounces_fini(&ia);
+}
+END_TEST
+
 /* Its last part brings the immediate data, or the record of its length. */
 START_TEST(a_write_with_immediate_data_in_parts)
 {
@@ -827,6 +914,9 @@ int main(void)
 	tcase_add_test(tc, a_write_with_many_segments_is_one_request);
 	tcase_add_test(tc, parts_of_equal_size);
 	tcase_add_test(tc, a_stream_needs_no_flag);
+	tcase_add_loop_test(tc, the_first_part_fails_before_the_others_start, 0, 2);
+	tcase_add_test(tc, parts_go_on_where_there_was_no_room);
+	tcase_add_test(tc, a_message_with_many_segments_is_gathered);
 	tcase_add_loop_test(tc, a_write_with_immediate_data_in_parts, 0, 2);
 	suite_add_tcase(suite, tc);
 

@@ -8,6 +8,7 @@
 
 #include "../../../prov/ofi/api/pz.h"
 #include "../../../prov/ofi/dto/op_context.h"
+#include "../../../prov/ofi/dto/orphan.h"
 #include "../../../prov/ofi/dto/srq.h"
 #include "../../../prov/ofi/dto/srq_receive.h"
 #include "../../../prov/ofi/fabric/quirks.h"
@@ -487,6 +488,33 @@ START_TEST(each_receive_is_cancelled)
 }
 END_TEST
 
+/* The endpoint stays open, so the fabric may still write into them. */
+START_TEST(receives_that_the_fabric_keeps_outlive_their_SRQ)
+{
+	DAT_SRQ_HANDLE srq = new_srq(3, 0);
+	struct dofi_wr *kept[4];
+
+	dofi_list_init(&ia->orphans);
+	ok(dofi_srq_resize(srq, 8));
+	for (int i = 0; i < 4; i++) {
+		ok(post(srq));
+		kept[i] = fabric.latest;
+	}
+	dofi_engine_begin(ia);
+	ck_assert_uint_eq(dofi_srq_abandon((struct dofi_srq *)srq), 4);
+	dofi_engine_end(ia);
+	ok(dofi_srq_free(srq));
+	dofi_engine_begin(ia);
+	for (int i = 0; i < 4; i++) {
+		ck_assert(!dofi_list_empty(&ia->orphans));
+		ck_assert_int_eq(kept[i]->op, DOFI_OP_ORPHAN);
+		dofi_orphans_done(kept[i]);
+	}
+	ck_assert(dofi_list_empty(&ia->orphans));
+	dofi_engine_end(ia);
+}
+END_TEST
+
 /* A fabric that cuts messages needs one segment more in each receive. */
 START_TEST(slots_have_room_for_the_guard)
 {
@@ -591,6 +619,7 @@ int main(void)
 	tcase_add_test(tcase, receives_that_wait_end_with_their_srq);
 	tcase_add_test(tcase, a_receive_that_is_refused_later_raises_the_watermark);
 	tcase_add_test(tcase, each_receive_is_cancelled);
+	tcase_add_test(tcase, receives_that_the_fabric_keeps_outlive_their_SRQ);
 	tcase_add_test(tcase, slots_have_room_for_the_guard);
 	tcase_add_test(tcase, the_watermark_is_raised_once_until_it_is_set_again);
 	tcase_add_test(tcase, a_resized_srq_has_room_for_that_many);

@@ -14,6 +14,7 @@
 #include "../../../prov/ofi/dto/ud.h"
 #include "../../../prov/ofi/dto/ring.h"
 #include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/object/mr.h"
 #include "../../../prov/ofi/object/ud_ah.h"
 #include "../../../prov/ofi/dto/ud_pool.h"
 #include "../../../prov/ofi/dto/credit.h"
@@ -52,11 +53,45 @@ static struct {
 	uint32_t update, arrived;
 } fabric;
 
+static struct {
+	int calls, closed, answer;
+	void *desc; /* that receives have */
+} registration;
+static struct fid_mr region;
+
+int __wrap_dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_FLAGS rights,
+			    struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
+int __wrap_dofi_mr_close(struct dofi_ia *of, struct fid_mr *mr);
+
+int __wrap_dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_FLAGS rights,
+			    struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_ptr_nonnull(buf);
+	ck_assert_uint_eq(length, (size_t)POSTED * DOFI_UD_LONGEST);
+	ck_assert_int_eq(rights, DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+	*key_p = *address_p = 0;
+	registration.calls++;
+	if (registration.answer)
+		return registration.answer;
+	region.mem_desc = registration.desc = &region;
+	*mr_p = &region;
+	return 0;
+}
+
+int __wrap_dofi_mr_close(struct dofi_ia *of, struct fid_mr *mr)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_ptr_eq(mr, &region);
+	registration.closed++;
+	return 0;
+}
+
 static ssize_t receive(struct dofi_ia *of, struct dofi_wr *wr, void *buffer, size_t size,
 		       void *desc)
 {
 	ck_assert_ptr_eq(of, &ia);
-	ck_assert_ptr_null(desc);
+	ck_assert_ptr_eq(desc, registration.desc);
 	ck_assert_uint_eq(size, DOFI_UD_LONGEST);
 	if (fabric.receive_answer)
 		return fabric.receive_answer;
@@ -189,6 +224,32 @@ START_TEST(each_EP_has_a_number_and_its_datagrams)
 	ck_assert_uint_eq(event.dto.length, DOFI_UD_HEADER + 5);
 	ck_assert_mem_eq(memory + DOFI_UD_HEADER, "hello", 5);
 	ck_assert_int_eq(fabric.receives, POSTED);
+}
+END_TEST
+
+/* Where the fabric needs it, and once for all EPs. */
+START_TEST(the_buffers_are_registered)
+{
+	domain_attr.mr_mode = FI_MR_LOCAL;
+	registration.answer = -FI_ENOMEM;
+	dofi_unlock(&ia.engine.lock);
+	ck_assert_int_eq(dofi_ud_open(&eps[0]), -FI_ENOMEM);
+	ck_assert_ptr_null(eps[0].ud);
+	ck_assert_ptr_null(ia.ud_pool);
+	ck_assert_int_eq(fabric.receives, 0);
+	dofi_lock(&ia.engine.lock);
+	registration.answer = 0;
+	open_eps();
+	ck_assert_int_eq(registration.calls, 2);
+	ck_assert_int_eq(fabric.receives, POSTED);
+	for (int i = 0; i < POSTED; i++)
+		for (int k = 0; k < i; k++)
+			ck_assert_int_ge(labs((char *)fabric.buffer[i] - (char *)fabric.buffer[k]),
+					 DOFI_UD_LONGEST);
+	dofi_ud_pool_close(&ia);
+	ck_assert_int_eq(registration.closed, 1);
+	dofi_ud_pool_close(&ia);
+	ck_assert_int_eq(registration.closed, 1);
 }
 END_TEST
 
@@ -736,9 +797,13 @@ START_TEST(the_end_of_an_EP_waits_for_room)
 	number = eps[0].ud->number;
 	fabric.send_answer = -FI_EAGAIN;
 	post_send(&eps[0], &ah);
+	eps[0].holds = true;
+	atomic_store(&ia.wait.watchers, 1);
 	dofi_ud_close(&eps[0]);
 	ck_assert_int_eq(fabric.sends, _i);
 	ck_assert_uint_eq(rounds, _i ? 5 : 0);
+	ck_assert_uint_eq(eps[0].req.tail, eps[0].req.issue); /* nothing waits any more */
+	ck_assert_uint_eq(atomic_load(&ia.wait.watchers), 0);
 	ck_assert_uint_eq(dropped, 1);
 	ck_assert_ptr_null(eps[0].ud);
 	ck_assert_ptr_null(dofi_ud_pool_eps(&ia)[number % DOFI_UD_EPS]);
@@ -836,6 +901,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, each_EP_has_a_number_and_its_datagrams);
+	tcase_add_test(tc, the_buffers_are_registered);
 	tcase_add_test(tc, an_EP_without_a_number_is_no_UD_EP);
 	tcase_add_loop_test(tc, a_datagram_lies_behind_the_header_in_the_segments, 0, 8);
 	tcase_add_test(tc, a_datagram_that_does_not_fit);

@@ -114,6 +114,24 @@ START_TEST(a_long_datagram_by_itself)
 }
 END_TEST
 
+/* Nobody of ours sends one. Its descriptor is not left to a caller that sees no datagram. */
+START_TEST(an_empty_datagram)
+{
+	struct dofi_local_sender sender;
+	int before = dup(a);
+	char text[4];
+
+	close(before);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(dofi_local_socket_send(a, there, "", 0, i ? a : -1), 0);
+		ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), 0);
+		ck_assert_int_eq(sender.passed, -1);
+		ck_assert_int_eq(dup(a), before);
+		close(before);
+	}
+}
+END_TEST
+
 /* We never send two descriptors. What a stranger sends must not fill the table of this process. */
 START_TEST(several_descriptors_are_closed)
 {
@@ -201,6 +219,7 @@ int main(void)
 	tcase_add_test(tcase, a_full_socket);
 	tcase_add_test(tcase, a_long_datagram);
 	tcase_add_test(tcase, a_long_datagram_by_itself);
+	tcase_add_test(tcase, an_empty_datagram);
 	tcase_add_test(tcase, several_descriptors_are_closed);
 	tcase_add_test(tcase, without_descriptors_there_is_no_socket);
 	tcase_add_test(tcase, a_datagram_of_another_user);

@@ -133,6 +133,38 @@ START_TEST(segments)
 }
 END_TEST
 
+static const struct {
+	size_t first, second, skip, size;
+} ends[] = {{4, 100, 0, 10},
+	    {4, 100, 3, 10},
+	    {4, 100, 50, 10},
+	    {4, 100, 0, 4},
+	    {1u << 19, 1u << 21, 0, (1u << 20) + 100}, /* two calls of the kernel */
+	    {1u << 19, 1u << 21, 100, (1u << 21) + 1}};
+
+/* Within a segment that is longer than what is left. */
+START_TEST(a_copy_ends_where_it_should)
+{
+	size_t first = ends[_i].first, skip = ends[_i].skip, size = ends[_i].size;
+	struct iovec iov[2] = {{local, first}, {local + first, ends[_i].second}};
+
+	memset(shared->memory, 1, SIZE);
+	ck_assert_int_eq(dofi_remote_write(&process, iov, skip, there(8), size), 0);
+	ck_assert_int_eq(memcmp(shared->memory + 8, local + skip, size), 0);
+	for (size_t i = 0; i < 8; i++) {
+		ck_assert_uint_eq(shared->memory[i], 1);
+		ck_assert_uint_eq(shared->memory[8 + size + i], 1);
+	}
+	memset(local, 2, SIZE);
+	ck_assert_int_eq(dofi_remote_read(&process, iov, skip, there(8), size), 0);
+	ck_assert_int_eq(memcmp(shared->memory + 8, local + skip, size), 0);
+	for (size_t i = 0; i < 8; i++)
+		ck_assert_uint_eq(local[skip + size + i], 2);
+	for (size_t i = 0; i < skip; i++)
+		ck_assert_uint_eq(local[i], 2);
+}
+END_TEST
+
 /* Pieces in any order of their addresses. One that is not mapped there is an error. */
 START_TEST(pieces)
 {
@@ -406,6 +438,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, writes_and_reads, 0, SIZES);
 	tcase_add_test(tcase, segments);
+	tcase_add_loop_test(tcase, a_copy_ends_where_it_should, 0, sizeof(ends) / sizeof(ends[0]));
 	tcase_add_test(tcase, pieces);
 	tcase_add_test(tcase, the_last_word_lands_last);
 	tcase_add_test(tcase, a_number_that_is_used_again);
