@@ -104,6 +104,7 @@ unit_tests = \
 	%D%/unit/transport/check_memory_poll \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_rdm \
+	%D%/unit/transport/check_greeting \
 	%D%/unit/transport/check_rdm_completion \
 	%D%/unit/transport/check_rdm_post \
 	%D%/unit/dto/check_atomic \
@@ -588,6 +589,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	-Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_ctrl_recv_taken -Wl,--wrap=dofi_ctrl_recvs_post_missing \
 	-Wl,--wrap=dofi_ctrl_recv_post_again
 %C%_unit_transport_check_rdm_completion_LDADD = $(p2_libs)
+%C%_unit_transport_check_greeting_SOURCES = %D%/unit/transport/check_greeting.c $(t_headers)
+%C%_unit_transport_check_greeting_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_greeting_LINK = $(LINK) -Wl,--wrap=dofi_conn_by_id -Wl,--wrap=dofi_conn_path_up \
+	-Wl,--wrap=dofi_conn_path_down -Wl,--wrap=dofi_conn_proceeds -Wl,--wrap=dofi_memory_withdraw
+%C%_unit_transport_check_greeting_LDADD = $(p2_libs)
 %C%_unit_transport_check_rdm_post_SOURCES = %D%/unit/transport/check_rdm_post.c $(t_headers)
 %C%_unit_transport_check_rdm_post_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_rdm_post_LDADD = $(p2_libs)
