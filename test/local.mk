@@ -9,6 +9,7 @@ unit_tests = \
 	%D%/unit/progress/check_wakeup \
 	%D%/unit/progress/check_cno1 %D%/unit/progress/check_cno2 \
 	%D%/unit/registry/check_conf1 %D%/unit/registry/check_conf2 \
+	%D%/unit/registry/check_log2 \
 	%D%/unit/cm/check_conn \
 	%D%/unit/cm/check_conn_state \
 	%D%/unit/cm/check_conn_table \
@@ -288,6 +289,10 @@ registry_world = %D%/unit/registry/registry_world.h %D%/lib/fake_provider.h $(t_
 %C%_unit_registry_check_search2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
 %C%_unit_registry_check_search2_LINK = $(LINK) -rdynamic
 %C%_unit_registry_check_search2_LDADD = $(t2_libs)
+%C%_unit_registry_check_log2_SOURCES = %D%/unit/registry/check_log.c src/log.c $(t_headers)
+%C%_unit_registry_check_log2_CPPFLAGS = $(t2_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"etc"'
+%C%_unit_registry_check_log2_LINK = $(LINK) -Wl,--wrap=syslog -Wl,--wrap=__syslog_chk
+%C%_unit_registry_check_log2_LDADD = $(CHECK_LIBS)
 %C%_unit_registry_check_list1_SOURCES = %D%/unit/registry/check_list.c $(registry_world)
 %C%_unit_registry_check_list1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
 %C%_unit_registry_check_list1_LINK = $(LINK) -rdynamic
