@@ -48,6 +48,7 @@ unit_tests = \
 	%D%/unit/memory/check_segment \
 	%D%/unit/base/check_lock \
 	%D%/unit/base/check_secure \
+	%D%/unit/object/check_ctxtab \
 	%D%/unit/base/check_lock_order \
 	%D%/unit/base/check_log \
 	%D%/unit/base/check_log_fabric \
@@ -737,6 +738,11 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_cookie_LINK = $(LINK) -Wl,--wrap=pwrite -Wl,--wrap=access
 %C%_unit_base_check_cookie_LDADD = $(p2_libs)
+%C%_unit_object_check_ctxtab_SOURCES = %D%/unit/object/check_ctxtab.c $(t_headers)
+%C%_unit_object_check_ctxtab_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_ctxtab_LINK = $(LINK) -Wl,--wrap=dofi_mr_map -Wl,--wrap=dofi_mr_abandon -Wl,--wrap=mmap \
+	-Wl,--wrap=munmap -Wl,--wrap=getrandom
+%C%_unit_object_check_ctxtab_LDADD = $(p2_libs)
 %C%_unit_base_check_secure_SOURCES = %D%/unit/base/check_secure.c $(t_headers)
 %C%_unit_base_check_secure_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_secure_LINK = $(LINK) -Wl,--wrap=getauxval -Wl,--wrap=unsetenv
