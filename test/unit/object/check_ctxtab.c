@@ -59,6 +59,8 @@ void __wrap_dofi_mr_abandon(struct dofi_ia *of, struct fid_mr *mr, void *memory,
 
 void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 {
+	if (size == LOCAL_SIZE)
+		ck_assert_int_eq(prot, PROT_READ | PROT_WRITE);
 	return no_memory ? MAP_FAILED : __real_mmap(at, size, prot, flags, fd, offset);
 }
 
