@@ -9,6 +9,7 @@ unit_tests = \
 	%D%/unit/progress/check_wakeup \
 	%D%/unit/progress/check_cno1 %D%/unit/progress/check_cno2 \
 	%D%/unit/registry/check_conf1 %D%/unit/registry/check_conf2 \
+	%D%/unit/registry/check_log2 \
 	%D%/unit/cm/check_conn \
 	%D%/unit/cm/check_conn_state \
 	%D%/unit/cm/check_conn_table \
@@ -59,6 +60,7 @@ unit_tests = \
 	%D%/unit/memory/check_segment \
 	%D%/unit/base/check_lock \
 	%D%/unit/base/check_secure \
+	%D%/unit/object/check_ctxtab \
 	%D%/unit/base/check_lock_order \
 	%D%/unit/base/check_log \
 	%D%/unit/base/check_log_fabric \
@@ -121,6 +123,7 @@ unit_tests = \
 	%D%/unit/transport/check_memory_poll \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_rdm \
+	%D%/unit/transport/check_greeting \
 	%D%/unit/transport/check_rdm_completion \
 	%D%/unit/transport/check_rdm_post \
 	%D%/unit/dto/check_atomic \
@@ -304,6 +307,10 @@ registry_world = %D%/unit/registry/registry_world.h %D%/lib/fake_provider.h $(t_
 %C%_unit_registry_check_search2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
 %C%_unit_registry_check_search2_LINK = $(LINK) -rdynamic
 %C%_unit_registry_check_search2_LDADD = $(t2_libs)
+%C%_unit_registry_check_log2_SOURCES = %D%/unit/registry/check_log.c src/log.c $(t_headers)
+%C%_unit_registry_check_log2_CPPFLAGS = $(t2_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"etc"'
+%C%_unit_registry_check_log2_LINK = $(LINK) -Wl,--wrap=syslog -Wl,--wrap=__syslog_chk
+%C%_unit_registry_check_log2_LDADD = $(CHECK_LIBS)
 %C%_unit_registry_check_list1_SOURCES = %D%/unit/registry/check_list.c $(registry_world)
 %C%_unit_registry_check_list1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
 %C%_unit_registry_check_list1_LINK = $(LINK) -rdynamic
@@ -667,6 +674,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	-Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_ctrl_recv_taken -Wl,--wrap=dofi_ctrl_recvs_post_missing \
 	-Wl,--wrap=dofi_ctrl_recv_post_again
 %C%_unit_transport_check_rdm_completion_LDADD = $(p2_libs)
+%C%_unit_transport_check_greeting_SOURCES = %D%/unit/transport/check_greeting.c $(t_headers)
+%C%_unit_transport_check_greeting_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_greeting_LINK = $(LINK) -Wl,--wrap=dofi_conn_by_id -Wl,--wrap=dofi_conn_path_up \
+	-Wl,--wrap=dofi_conn_path_down -Wl,--wrap=dofi_conn_proceeds -Wl,--wrap=dofi_memory_withdraw
+%C%_unit_transport_check_greeting_LDADD = $(p2_libs)
 %C%_unit_transport_check_rdm_post_SOURCES = %D%/unit/transport/check_rdm_post.c $(t_headers)
 %C%_unit_transport_check_rdm_post_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_rdm_post_LDADD = $(p2_libs)
@@ -827,6 +839,11 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_cookie_LINK = $(LINK) -Wl,--wrap=pwrite -Wl,--wrap=access
 %C%_unit_base_check_cookie_LDADD = $(p2_libs)
+%C%_unit_object_check_ctxtab_SOURCES = %D%/unit/object/check_ctxtab.c $(t_headers)
+%C%_unit_object_check_ctxtab_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_ctxtab_LINK = $(LINK) -Wl,--wrap=dofi_mr_map -Wl,--wrap=dofi_mr_abandon -Wl,--wrap=mmap \
+	-Wl,--wrap=munmap -Wl,--wrap=getrandom
+%C%_unit_object_check_ctxtab_LDADD = $(p2_libs)
 %C%_unit_base_check_secure_SOURCES = %D%/unit/base/check_secure.c $(t_headers)
 %C%_unit_base_check_secure_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_secure_LINK = $(LINK) -Wl,--wrap=getauxval -Wl,--wrap=unsetenv

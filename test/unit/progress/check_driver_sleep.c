@@ -60,6 +60,8 @@ static int control(struct fid *fid, int command, void *arg)
 		return 0;
 	}
 	room = list->nfds;
+	ck_assert_uint_le((size_t)(list->fd - ia.wait.fds), ia.wait.max_fds);
+	ck_assert_uint_le((size_t)(list->fd - ia.wait.fds) + room, ia.wait.max_fds);
 	list->nfds = nlisted[queue];
 	if (room < nlisted[queue])
 		return -FI_ETOOSMALL;
@@ -265,6 +267,20 @@ START_TEST(the_sleep_watches_all_descriptors_of_each_queue)
 	nlisted[1] = 3;
 	ck_assert_int_eq(sleep_once(), 1);
 	expect_list(5, fds);
+}
+END_TEST
+
+START_TEST(a_queue_may_list_no_descriptor)
+{
+	const int fds[] = {fd_of(1, 0), fd_of(0, 0), 900};
+
+	ia.cq_wait = FI_WAIT_POLLFD;
+	ia.cqs.shared = _i == 2;
+	atomic_store(&ia.cqs.n, 2);
+	nlisted[_i % 2] = 0;
+	ck_assert_int_eq(sleep_once(), 1);
+	expect_list(1, &fds[_i]);
+	ck_assert_uint_eq(until, DEADLINE + 1);
 }
 END_TEST
 
@@ -519,6 +535,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, the_sleep_watches_a_descriptor_of_each_queue, 1, QUEUES + 1);
 	tcase_add_test(tc, the_sleep_watches_all_descriptors_of_each_queue);
+	tcase_add_loop_test(tc, a_queue_may_list_no_descriptor, 0, 3);
 	tcase_add_test(tc, the_mute_descriptor_is_passed_over);
 	tcase_add_loop_test(tc, queues_behind_a_set_are_watched_by_the_set, 0, 2);
 	tcase_add_test(tc, a_queue_without_a_descriptor_is_not_watched);

@@ -267,6 +267,29 @@ START_TEST(the_region_of_a_dead_peer_is_removed)
 }
 END_TEST
 
+/* A timer would outlive the IA, and the descriptor may be another file by now. */
+START_TEST(an_IA_that_has_closed_cleans_up_no_more)
+{
+	char address[96];
+	int held, again;
+
+	leave(name_of(NOBODYS, geteuid()));
+	snprintf(address, sizeof(address), "%s%s", DOFI_SHM_PREFIX, name_of(NOBODYS, geteuid()));
+	dofi_shm_cleanup_init(&ia, (const uint8_t *)address);
+	held = ia.shm_cleanup.held;
+	ck_assert_int_ge(held, 0);
+	dofi_shm_cleanup_fini(&ia);
+	again = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(again, held);
+	dofi_shm_cleanup_fini(&ia);
+	ck_assert_int_eq(fcntl(again, F_GETFD), FD_CLOEXEC);
+	dofi_shm_cleanup_expect(&ia);
+	ck_assert_ptr_null(set);
+	close(again);
+	unlink(path);
+}
+END_TEST
+
 /* --- regions that peers name --- */
 
 static int check(const char *name)
@@ -351,6 +374,7 @@ int main(void)
 	tcase_add_test(tc, other_fabrics_remove_nothing);
 	tcase_add_test(tc, an_IA_locks_its_own_region);
 	tcase_add_test(tc, the_region_of_a_dead_peer_is_removed);
+	tcase_add_test(tc, an_IA_that_has_closed_cleans_up_no_more);
 	tcase_add_test(tc, regions_that_peers_may_name);
 	tcase_add_test(tc, names_outside_the_directory_are_refused);
 	tcase_add_test(tc, regions_of_other_users_are_refused);
