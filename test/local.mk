@@ -441,7 +441,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ia_choose_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_steps_SOURCES = %D%/unit/api/check_ia_steps.c $(t_headers)
 %C%_unit_api_check_ia_steps_CPPFLAGS = $(p2_cppflags)
-%C%_unit_api_check_ia_steps_LINK = $(LINK) -Wl,--wrap=getrlimit
+%C%_unit_api_check_ia_steps_LINK = $(LINK) -Wl,--wrap=getrlimit -Wl,--wrap=dofi_device_does_atomics \
+	-Wl,--wrap=dofi_domain_has_atomics
 %C%_unit_api_check_ia_steps_LDADD = $(p2_libs)
 %C%_unit_api_check_stats_SOURCES = %D%/unit/api/check_stats.c $(t_headers)
 %C%_unit_api_check_stats_CPPFLAGS = $(p2_cppflags)
@@ -457,7 +458,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	$(t_headers)
 %C%_unit_cm_check_service_point_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_service_point_LINK = $(LINK) -Wl,--wrap=dofi_conn_accept -Wl,--wrap=dofi_conn_reject \
-	-Wl,--wrap=mmap
+	-Wl,--wrap=mmap -Wl,--wrap=dofi_engine_begin
 %C%_unit_cm_check_service_point_LDADD = $(p2_libs)
 %C%_unit_cm_check_ep_life_SOURCES = %D%/unit/cm/check_ep_life.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_cm_check_ep_life_CPPFLAGS = $(p2_cppflags)
@@ -567,7 +568,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_invalidation_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_invalidation_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_bind_apply \
 	-Wl,--wrap=dofi_release_rings -Wl,--wrap=dofi_ep_issue -Wl,--wrap=dofi_wait_sleep \
-	-Wl,--wrap=dofi_reap
+	-Wl,--wrap=dofi_reap -Wl,--wrap=dofi_now
 %C%_unit_cm_check_invalidation_LDADD = $(p2_libs)
 %C%_unit_fabric_check_same_process_SOURCES = %D%/unit/fabric/check_same_process.c $(t_headers)
 %C%_unit_fabric_check_same_process_CPPFLAGS = $(p2_cppflags)

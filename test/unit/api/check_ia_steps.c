@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/api/ia_steps.c"
+#include "../../../prov/ofi/base/log.h"
 
 #include <sys/resource.h>
 
@@ -58,6 +59,62 @@ START_TEST(memory_without_a_limit_needs_no_advice)
 }
 END_TEST
 
+/* --- atomic operations --- */
+
+static bool device_does, domain_has;
+
+bool __wrap_dofi_device_does_atomics(const struct fi_info *info, uint64_t quirks);
+bool __wrap_dofi_domain_has_atomics(struct fid_domain *domain);
+
+bool __wrap_dofi_device_does_atomics(const struct fi_info *info, uint64_t quirks)
+{
+	(void)info, (void)quirks;
+	return device_does;
+}
+
+bool __wrap_dofi_domain_has_atomics(struct fid_domain *domain)
+{
+	(void)domain;
+	return domain_has;
+}
+
+static ssize_t atomic(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t raddr, uint64_t rkey)
+{
+	(void)ep, (void)wr, (void)raddr, (void)rkey;
+	return 0;
+}
+
+/* Programs can post them if everything between them and the device can. */
+START_TEST(atomic_operations_need_all_layers)
+{
+	enum { ALL, DEVICE, CAPS, ORDER, TRANSPORT, QUIRK, OPERANDS, DOMAIN };
+	static const struct dofi_trans_ops with = {.atomic = atomic}, without;
+	struct fi_info info = {.caps = _i == CAPS ? FI_MSG : FI_MSG | FI_ATOMIC};
+	int fd = t_capture(STDERR_FILENO);
+	bool quiet = _i == QUIRK;
+
+	dofi_log_set_level("info");
+	device_does = _i != DEVICE;
+	domain_has = _i != DOMAIN;
+	strcpy(ia.name, "test");
+	strcpy(ia.named.atomics, "FALSE");
+	ia.info = &info;
+	ia.order = _i == ORDER ? DOFI_HOLD : DOFI_ORDERED;
+	ia.trans = _i == TRANSPORT ? &without : &with;
+	ia.quirks = _i == QUIRK ? 0 : DOFI_QUIRK_DEVICE_ATOMICS;
+	if (_i == OPERANDS)
+		ia.quirks |= DOFI_QUIRK_ATOMIC_OPERANDS;
+	ck_assert_int_eq(look_at_atomics(&ia), 0);
+	ck_assert_int_eq(ia.does_atomics, _i != DEVICE);
+	ck_assert_int_eq(ia.has_atomics, _i == ALL);
+	ck_assert_str_eq(ia.named.atomics, _i == ALL ? "TRUE" : "FALSE");
+	/* Only about devices that may have them. */
+	ck_assert_int_eq(strstr(t_captured(fd), "atomic operations") == NULL, quiet);
+	ck_assert_int_eq(strstr(t_captured(fd), "can't post them") == NULL, quiet || _i == ALL);
+	ck_assert_int_eq(strstr(t_captured(fd), "does not have") != NULL, _i == DEVICE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("ia_steps");
@@ -67,5 +124,6 @@ int main(void)
 	tcase_add_test(tcase, advice_is_about_what_the_user_can_change);
 	tcase_add_test(tcase, a_device_with_short_queues_has_an_advice);
 	tcase_add_test(tcase, memory_without_a_limit_needs_no_advice);
+	tcase_add_loop_test(tcase, atomic_operations_need_all_layers, 0, 8);
 	return t_run(suite);
 }

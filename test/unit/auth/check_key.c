@@ -85,10 +85,11 @@ static int make_folder(char folder[FOLDER_SIZE])
 /* --- file systems; the linker redirects these calls --- */
 
 static int write_error, fsync_error, link_error, read_error, close_error, open_error;
-static bool random_repeats;    /* the same bytes each time */
-static size_t most = SIZE_MAX; /* bytes that a write takes */
-static int interruptions;      /* of reads */
-static const char *not_opened; /* beginning of the paths that open refuses */
+static bool random_repeats;         /* the same bytes each time */
+static size_t most = SIZE_MAX;      /* bytes that a write takes */
+static int interruptions;           /* of reads */
+static size_t most_read = SIZE_MAX; /* bytes that a read gives */
+static const char *not_opened;      /* beginning of the paths that open refuses */
 
 ssize_t __real_write(int fd, const void *bytes, size_t size);
 T_STAND_IN ssize_t __wrap_write(int fd, const void *bytes, size_t size);
@@ -153,7 +154,7 @@ ssize_t __wrap_read(int fd, void *bytes, size_t size)
 		errno = read_error;
 		return -1;
 	}
-	return __real_read(fd, bytes, size);
+	return __real_read(fd, bytes, size < most_read ? size : most_read);
 }
 
 /* The provider opens folders by it, never creates a file. */
@@ -271,6 +272,19 @@ START_TEST(test_line_ends_are_ignored)
 	ck_assert_int_eq(load(&other, "key", file), 0);
 	ck_assert_mem_ne(one.bytes, other.bytes, sizeof(one.bytes));
 	ck_assert_mem_ne(one.id, other.id, sizeof(one.id));
+}
+END_TEST
+
+/* A file system may give less than a read asks for. */
+START_TEST(test_a_key_that_comes_in_pieces)
+{
+	struct dofi_key whole, pieces;
+
+	put_secret(SECRET);
+	ck_assert_int_eq(load(&whole, "key", file), 0);
+	most_read = (size_t)_i;
+	ck_assert_int_eq(load(&pieces, "key", file), 0);
+	ck_assert_mem_eq(whole.bytes, pieces.bytes, sizeof(whole.bytes));
 }
 END_TEST
 
@@ -736,6 +750,11 @@ START_TEST(test_without_a_folder_the_key_is_that_of_the_process)
 	ck_assert_int_eq(key.source, DOFI_KEY_HOST);
 	ck_assert_int_eq(strncmp(key.path, "/tmp/", 5), 0);
 	unlink(key.path);
+	link_error = EIO; /* the file has a name, and can't be made */
+	ck_assert_int_eq(load(&key, "auto", ""), 0);
+	link_error = 0;
+	ck_assert_int_eq(key.source, DOFI_KEY_PROCESS);
+	ck_assert_ptr_null(strstr(dofi_key_text(&key, text), " of "));
 	not_opened = "/";
 	ck_assert_int_eq(load(&key, "auto", ""), 0);
 	ck_assert_int_eq(load(&other, "auto", ""), 0);
@@ -868,6 +887,7 @@ int main(void)
 	tcase_add_loop_test(tcase, test_own_file_is_used, 0, 2);
 	tcase_add_test(tcase, test_a_program_without_standard_input_has_a_key);
 	tcase_add_test(tcase, test_line_ends_are_ignored);
+	tcase_add_loop_test(tcase, test_a_key_that_comes_in_pieces, 1, 4);
 	tcase_add_test(tcase, test_the_id_is_no_part_of_the_key);
 	tcase_add_loop_test(tcase, test_a_file_that_others_may_read_or_write_is_refused, 0, 6);
 	tcase_add_test(tcase, test_a_file_of_another_user_is_refused);

@@ -43,6 +43,22 @@ static struct {
 } seen;
 static int accept_result;
 
+/* What another thread does before a call has the lock. */
+static void (*before_lock)(void);
+
+void __real_dofi_engine_begin(struct dofi_ia *ia);
+void __wrap_dofi_engine_begin(struct dofi_ia *ia);
+
+void __wrap_dofi_engine_begin(struct dofi_ia *ia)
+{
+	void (*other)(void) = before_lock;
+
+	before_lock = NULL;
+	if (other)
+		other();
+	__real_dofi_engine_begin(ia);
+}
+
 /* --- objects are allocated in chunks; the linker redirects mmap to this function --- */
 
 static bool no_maps;
@@ -566,6 +582,66 @@ START_TEST(an_undecided_request_is_rejected_for_the_consumer)
 }
 END_TEST
 
+static void reject_it(void)
+{
+	ck_assert_uint_eq(dofi_cr_reject(conn.cr, 0, NULL), DAT_SUCCESS);
+	conn.cr = NULL;
+}
+
+START_TEST(another_thread_may_decide_first)
+{
+	DAT_CR_HANDLE cr = ask();
+
+	before_lock = reject_it;
+	switch (_i) {
+	case 0:
+		ck_assert_uint_eq(dofi_cr_accept(cr, ep, 0, NULL), DOFI_BAD_HANDLE(CR));
+		break;
+	case 1:
+		ck_assert_uint_eq(dofi_cr_reject(cr, 0, NULL), DOFI_BAD_HANDLE(CR));
+		break;
+	default:
+		ck_assert_uint_eq(dofi_cr_handoff(cr, qual), DOFI_BAD_HANDLE(CR));
+	}
+	ck_assert_int_eq(seen.accepts, 0);
+	ck_assert_int_eq(seen.rejects, 1);
+	expect_gone(cr); /* the lock is free */
+}
+END_TEST
+
+static DAT_RSP_HANDLE the_rsp;
+
+static void free_both(void)
+{
+	ck_assert_uint_eq(dofi_psp_free(psp), DAT_SUCCESS);
+	ck_assert_uint_eq(dofi_rsp_free(the_rsp), DAT_SUCCESS);
+}
+
+static void free_the_ep(void)
+{
+	ck_assert_uint_eq(dofi_ep_free(ep), DAT_SUCCESS);
+}
+
+START_TEST(another_thread_may_free_first)
+{
+	DAT_PSP_HANDLE old = psp;
+
+	ck_assert_uint_eq(dofi_rsp_create(here.ia, UINT64_C(1) << 40, ep, cr_evd, &the_rsp),
+			  DAT_SUCCESS);
+	before_lock = free_both;
+	if (_i)
+		ck_assert_uint_eq(dofi_psp_free(old), DOFI_BAD_HANDLE(PSP));
+	else
+		ck_assert_uint_eq(dofi_rsp_free(the_rsp), DOFI_BAD_HANDLE(RSP));
+	ck_assert_uint_eq(dofi_psp_create(here.ia, qual, cr_evd, DAT_PSP_CONSUMER_FLAG, &psp),
+			  DAT_SUCCESS);
+	before_lock = free_the_ep;
+	ck_assert_uint_eq(dofi_rsp_create(here.ia, UINT64_C(1) << 40, ep, cr_evd, &the_rsp),
+			  DOFI_BAD_HANDLE(EP));
+	ep = NULL;
+}
+END_TEST
+
 /* --- dat_cr_handoff --- */
 
 START_TEST(a_request_is_handed_off_to_another_service_point)
@@ -751,6 +827,8 @@ int main(void)
 	tcase_add_test(tcase, an_accept_checks_its_arguments);
 	tcase_add_test(tcase, a_rejected_request_tells_the_peer);
 	tcase_add_test(tcase, an_undecided_request_is_rejected_for_the_consumer);
+	tcase_add_loop_test(tcase, another_thread_may_decide_first, 0, 3);
+	tcase_add_loop_test(tcase, another_thread_may_free_first, 0, 2);
 	tcase_add_test(tcase, a_request_is_handed_off_to_another_service_point);
 	tcase_add_test(tcase, a_handoff_returns_the_ep);
 	tcase_add_test(tcase, a_handoff_that_fails_changes_nothing);

@@ -392,6 +392,23 @@ static void dial(const struct dofi_sp *sp)
 	peers[npeers++] = fd;
 }
 
+/* The program has closed its standard input. */
+START_TEST(a_listener_may_have_the_lowest_descriptor)
+{
+	struct dofi_sp sp = {0};
+
+	close(STDIN_FILENO);
+	listen_here(&sp);
+	ck_assert_int_eq(sp.fd.fd, STDIN_FILENO);
+	dial(&sp);
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(ia.cm.nstrangers, 1);
+	dofi_sp_unlisten(&sp);
+	ck_assert_int_eq(sp.fd.fd, -1);
+	ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO); /* it is free again */
+}
+END_TEST
+
 /* The newest may be a friend, too: it is let in, and the oldest pays for it. */
 START_TEST(the_oldest_goes_when_no_descriptor_is_left)
 {
@@ -532,12 +549,23 @@ static const struct {
 	{8000, EIO, DOFI_ERR(DAT_INTERNAL_ERROR, 0), "can't listen"},
 };
 
+/* The descriptor that the next file gets. */
+static int lowest_free(void)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	return fd;
+}
+
 /* A service point that cannot listen leaves nothing behind. */
 START_TEST(a_port_that_is_refused)
 {
 	int fd = t_capture(STDERR_FILENO);
 	struct dofi_evd evd = {.obj.ia = &ia};
 	struct dofi_sp *sp = NULL;
+	int lowest;
 
 	dofi_lock_init(&evd.lock);
 	dofi_lock_init(&ia.obj_lock);
@@ -548,9 +576,11 @@ START_TEST(a_port_that_is_refused)
 				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
 	       sizeof(struct sockaddr_in));
 	bind_error = refusals[_i].err;
+	lowest = lowest_free();
 	ck_assert_uint_eq(dofi_sp_new(&ia, &evd, refusals[_i].conn_qual, false, &sp),
 			  refusals[_i].ret);
 	ck_assert_ptr_null(sp);
+	ck_assert_int_eq(lowest_free(), lowest);
 	ck_assert(dofi_list_empty(&ia.cm.listeners));
 	ck_assert_uint_eq(ia.counts[DAT_HANDLE_TYPE_PSP], 0);
 	if (refusals[_i].says)
@@ -813,6 +843,7 @@ int main(void)
 	tcase_add_test(tc, a_channel_in_its_pause_can_be_closed);
 	tcase_add_test(tc, a_dial_that_fails_at_once_ends_the_channel);
 	tcase_add_test(tc, after_the_pause_nobody_listens);
+	tcase_add_test(tc, a_listener_may_have_the_lowest_descriptor);
 	tcase_add_test(tc, the_oldest_goes_when_no_descriptor_is_left);
 	tcase_add_test(tc, without_strangers_the_newest_is_turned_away);
 	tcase_add_loop_test(tc, a_listener_without_descriptors_pauses, 0,

@@ -195,6 +195,26 @@ START_TEST(test_fini_and_init_again)
 }
 END_TEST
 
+/* A name that is registered stays so, whatever the registry answers the next time. */
+START_TEST(test_a_name_that_is_refused_is_told)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	ck_assert_ptr_nonnull(add("any", DAT_FALSE, ""));
+	add_answer = DOFI_ERR(DAT_PROVIDER_ALREADY_REGISTERED, 0);
+	ck_assert_ptr_null(add("any", DAT_FALSE, ""));
+	ck_assert_str_eq(t_captured(fd), "");
+	ck_assert_ptr_null(add("another", DAT_FALSE, ""));
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "IA another: the registry refuses"));
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "another provider serves that name"));
+	fd = t_capture(STDERR_FILENO);
+	add_answer = DOFI_ERR(DAT_INTERNAL_ERROR, 0);
+	ck_assert_ptr_null(add("a third", DAT_FALSE, ""));
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "the registry refuses"));
+	ck_assert_ptr_null(strstr(t_captured(fd), "another provider serves that name"));
+}
+END_TEST
+
 /* --- dat_ia_open --- */
 
 /* IA-006, IA-007, IA-010, IA-011, IA-013 */
@@ -742,6 +762,7 @@ int main(void)
 	tcase_add_test(tc, test_names_and_thread_safety_are_apart);
 	tcase_add_test(tc, test_other_versions_are_not_registered);
 	tcase_add_test(tc, test_fini_and_init_again);
+	tcase_add_test(tc, test_a_name_that_is_refused_is_told);
 	tcase_add_test(tc, test_open_checks_its_arguments);
 	tcase_add_test(tc, test_async_evd_of_another_ia);
 	tcase_add_test(tc, test_unusable_device_is_not_found);
