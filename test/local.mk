@@ -22,6 +22,7 @@ unit_tests = \
 	%D%/unit/cm/check_cr \
 	%D%/unit/cm/check_dial \
 	%D%/unit/cm/check_drain \
+	%D%/unit/cm/check_handshake \
 	%D%/unit/cm/check_ep_life \
 	%D%/unit/cm/check_path \
 	%D%/unit/cm/check_service_point \
@@ -477,6 +478,12 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	-Wl,--wrap=dofi_conn_ask -Wl,--wrap=dofi_conn_chan_up -Wl,--wrap=dofi_conn_dial_failed \
 	-Wl,--wrap=dofi_netdev_is_ours
 %C%_unit_cm_check_dial_LDADD = $(p2_libs)
+%C%_unit_cm_check_handshake_SOURCES = %D%/unit/cm/check_handshake.c %D%/lib/t_channel.c %D%/lib/t_channel.h \
+	$(t_headers)
+%C%_unit_cm_check_handshake_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_handshake_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_conn_ask \
+	-Wl,--wrap=dofi_conn_chan_up -Wl,--wrap=dofi_random
+%C%_unit_cm_check_handshake_LDADD = $(p2_libs)
 %C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
