@@ -54,6 +54,7 @@ unit_tests = \
 	%D%/unit/base/check_lock_order \
 	%D%/unit/base/check_log \
 	%D%/unit/base/check_log_fabric \
+	%D%/unit/api/check_api20 \
 	%D%/unit/api/check_attr \
 	%D%/unit/api/check_counters \
 	%D%/unit/api/check_ep \
@@ -422,6 +423,15 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_progress_check_wakeup_SOURCES = %D%/unit/progress/check_wakeup.c $(t_headers)
 %C%_unit_progress_check_wakeup_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_wakeup_LDADD = $(p2_libs)
+%C%_unit_api_check_api20_SOURCES = %D%/unit/api/check_api20.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_api_check_api20_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_api20_LINK = $(LINK) -Wl,--wrap=dofi_lmr_create_based -Wl,--wrap=dofi_rmr_bind_based \
+	-Wl,--wrap=dofi_ep_post_send -Wl,--wrap=dofi_ep_post_send_invalidate \
+	-Wl,--wrap=dofi_ep_post_write_immediate -Wl,--wrap=dofi_ep_post_send_ud \
+	-Wl,--wrap=dofi_ep_post_atomic -Wl,--wrap=dofi_ud_ah_free -Wl,--wrap=dofi_ud_cm_free \
+	-Wl,--wrap=dofi_count_query -Wl,--wrap=dofi_count_print -Wl,--wrap=dofi_ia_open \
+	-Wl,--wrap=dofi_ia_query -Wl,--wrap=dofi_ia_close
+%C%_unit_api_check_api20_LDADD = $(p2_libs)
 %C%_unit_api_check_attr_SOURCES = %D%/unit/api/check_attr.c $(t_headers)
 %C%_unit_api_check_attr_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_attr_LDADD = $(p2_libs)
