@@ -492,7 +492,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	$(t_headers)
 %C%_unit_cm_check_handshake_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_handshake_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_conn_ask \
-	-Wl,--wrap=dofi_conn_chan_up -Wl,--wrap=dofi_random
+	-Wl,--wrap=dofi_conn_chan_up -Wl,--wrap=dofi_random -Wl,--wrap=dofi_session_start
 %C%_unit_cm_check_handshake_LDADD = $(p2_libs)
 %C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)

@@ -19,6 +19,7 @@
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/progress/engine_fds.h"
+#include "../../../prov/ofi/progress/timer.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -50,7 +51,18 @@ void __wrap_dofi_conn_chan_up(struct dofi_conn *of);
 int __wrap_dofi_random(void *bytes, size_t size);
 int __real_dofi_random(void *bytes, size_t size);
 
-static bool no_random;
+bool __wrap_dofi_session_start(struct dofi_session *session, const struct dofi_key *key,
+			       enum dofi_role role, const struct dofi_handshake *shake);
+bool __real_dofi_session_start(struct dofi_session *session, const struct dofi_key *key,
+			       enum dofi_role role, const struct dofi_handshake *shake);
+
+static bool no_random, no_session;
+
+bool __wrap_dofi_session_start(struct dofi_session *session, const struct dofi_key *key,
+			       enum dofi_role role, const struct dofi_handshake *shake)
+{
+	return !no_session && __real_dofi_session_start(session, key, role, shake);
+}
 
 void __wrap_dofi_wait_kick(struct dofi_ia *of)
 {
@@ -335,6 +347,23 @@ START_TEST(two_ias_of_different_fabrics_refuse_each_other)
 }
 END_TEST
 
+/* The message has room for 31 bytes of the name. */
+START_TEST(providers_with_long_names_agree)
+{
+	static char one[] = "ofi_provider_with_a_long_name;A...tail",
+		    same[] = "ofi_provider_with_a_long_name;A...end",
+		    other[] = "ofi_provider_with_a_long_name;B...tail";
+
+	fabric_attr[DIALS].prov_name = one;
+	fabric_attr[ACCEPTS].prov_name = _i ? other : same;
+	meet();
+	if (_i)
+		expect_states(DOFI_CHAN_DEAD, DOFI_CHAN_DEAD);
+	else
+		expect_states(DOFI_CHAN_UP, DOFI_CHAN_UP);
+}
+END_TEST
+
 /* --- a peer that is made by hand --- */
 
 static struct t_channel peer;
@@ -498,7 +527,57 @@ START_TEST(details_that_are_malformed_are_refused)
 }
 END_TEST
 
+/* The peer hangs up in the middle. */
+START_TEST(a_handshake_after_another_dial_begins_anew)
+{
+	struct dofi_chan *chan;
+	struct dofi_details theirs;
+	uint64_t limit = dofi_now() + UINT64_C(10000000000);
+
+	meet_by_hand(DIALS);
+	chan = chans[DIALS];
+	ck_assert(t_channel_say_hello(&peer));
+	while ((chan->state == DOFI_CHAN_DIALING || chan->step == DOFI_STEP_HELLO) &&
+	       dofi_now() < limit)
+		hear(DIALS);
+	ck_assert_int_eq(chan->step, DOFI_STEP_PROOF);
+	close(peer.fd);
+	while (chan->fd.fd >= 0 && dofi_now() < limit)
+		hear(DIALS);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DIALING);
+	dofi_lock(&ias[DIALS].engine.lock);
+	dofi_timer_cancel(&ias[DIALS], &chan->timer);
+	chan->timer.fire(&chan->timer);
+	dofi_unlock(&ias[DIALS].engine.lock);
+	t_channel_init(&peer, accept(listener, NULL, NULL), DOFI_ROLE_ACCEPTS, &ias[DIALS].key,
+		       port);
+	while ((chan->state == DOFI_CHAN_DIALING || chan->tx_fill) && dofi_now() < limit)
+		hear(DIALS);
+	ck_assert(t_channel_hear_hello(&peer));
+	ck_assert(t_channel_say_hello(&peer));
+	ck_assert(t_channel_say_proof(&peer));
+	while (chan->step != DOFI_STEP_DETAILS && dofi_now() < limit)
+		hear(DIALS);
+	ck_assert(t_channel_hear_proof(&peer));
+	ck_assert(t_channel_hear_details(&peer, &theirs));
+	ck_assert(t_channel_say_details(&peer, &details));
+	run();
+	ck_assert_int_eq(chan->state, DOFI_CHAN_UP);
+}
+END_TEST
+
 /* --- failures of this side --- */
+
+START_TEST(without_a_session_there_is_no_handshake)
+{
+	meet_by_hand(_i);
+	no_session = true;
+	ck_assert(t_channel_say_hello(&peer));
+	run();
+	ck_assert_int_eq(chans[_i]->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chans[_i]->err, -EIO);
+}
+END_TEST
 
 START_TEST(without_random_bytes_there_is_no_handshake)
 {
@@ -534,6 +613,9 @@ int main(void)
 	tcase_add_loop_test(tcase, a_wrong_proof_is_refused, 0, SIDES);
 	tcase_add_loop_test(tcase, details_with_a_wrong_seal_are_refused, 0, 2);
 	tcase_add_test(tcase, details_that_are_malformed_are_refused);
+	tcase_add_loop_test(tcase, providers_with_long_names_agree, 0, 2);
+	tcase_add_test(tcase, a_handshake_after_another_dial_begins_anew);
+	tcase_add_loop_test(tcase, without_a_session_there_is_no_handshake, 0, SIDES);
 	tcase_add_loop_test(tcase, without_random_bytes_there_is_no_handshake, 0, SIDES);
 	return t_run(suite);
 }
