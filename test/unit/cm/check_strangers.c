@@ -590,6 +590,138 @@ START_TEST(a_port_that_is_refused)
 }
 END_TEST
 
+/* --- where a service point listens --- */
+
+static struct sockaddr_in name_of(int fd)
+{
+	struct sockaddr_in name;
+	socklen_t size = sizeof(name);
+
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&name, &size), 0);
+	return name;
+}
+
+/* The number of instructions of the socket's filter. */
+static int filter_of(int fd)
+{
+	socklen_t size = 0;
+
+	/* With room for none the kernel only tells their number. */
+	ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &size), 0);
+	return (int)size;
+}
+
+/*
+ * A fabric without addresses may be reached by any of the host's, from this host only. Otherwise
+ * the address is that of the IA.
+ */
+START_TEST(the_address_of_a_service_point)
+{
+	static const struct {
+		bool host_only;
+		const char *param;
+		uint32_t addr;
+	} cases[] = {{false, "", INADDR_LOOPBACK},
+		     {true, "", INADDR_ANY},
+		     {true, "127.0.0.1", INADDR_LOOPBACK}};
+	struct dofi_sp sp = {0};
+
+	ia.host_only = cases[_i].host_only;
+	strcpy(ia.params.addr, cases[_i].param);
+	listen_here(&sp);
+	ck_assert_uint_eq(ntohl(name_of(sp.fd.fd).sin_addr.s_addr), cases[_i].addr);
+	ck_assert_uint_eq(ntohs(name_of(sp.fd.fd).sin_port), sp.conn_qual);
+	ck_assert_int_eq(filter_of(sp.fd.fd) > 0, cases[_i].host_only);
+	dial(&sp); /* from this host */
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(ia.cm.nstrangers, 1);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+/* Another IA has the port at one of the host's addresses. */
+START_TEST(a_port_that_is_taken_elsewhere_is_free_here)
+{
+	struct sockaddr_in there = {.sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct dofi_sp sp = {0};
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&there, sizeof(there)), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	sp.conn_qual = ntohs(name_of(fd).sin_port);
+	ia.host_only = true;
+	listen_here(&sp);
+	ck_assert_uint_eq(ntohl(name_of(sp.fd.fd).sin_addr.s_addr), INADDR_LOOPBACK);
+	ck_assert_uint_eq(ntohs(name_of(sp.fd.fd).sin_port), sp.conn_qual);
+	dofi_sp_unlisten(&sp);
+	close(fd);
+}
+END_TEST
+
+/* Its ports follow from the qualifier: the first that is free serves it. */
+START_TEST(a_long_qualifier_takes_the_next_port)
+{
+	struct sockaddr_in here = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct dofi_sp sp = {.conn_qual = UINT64_C(1) << 40};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	uint16_t first, second;
+
+	ck_assert(dofi_port_candidate(sp.conn_qual, 0, &first));
+	ck_assert(dofi_port_candidate(sp.conn_qual, 1, &second));
+	here.sin_port = htons(first);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&here, sizeof(here)), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	listen_here(&sp);
+	ck_assert_uint_eq(ntohs(name_of(sp.fd.fd).sin_port), second);
+	ck_assert_uint_eq(sp.conn_qual, UINT64_C(1) << 40);
+	dofi_sp_unlisten(&sp);
+	close(fd);
+	listen_here(&sp);
+	ck_assert_uint_eq(ntohs(name_of(sp.fd.fd).sin_port), first);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+/* No other process of the host gets the qualifier meanwhile, and the next one does. */
+START_TEST(a_long_qualifier_is_exclusive)
+{
+	struct dofi_sp sp = {.conn_qual = UINT64_C(1) << 40}, same = sp,
+		       next = {.conn_qual = sp.conn_qual + 1};
+
+	listen_here(&sp);
+	same.obj.ia = &ia;
+	ck_assert_int_eq(dofi_sp_listen(&same), -EADDRINUSE);
+	ck_assert_int_eq(same.fd.fd, -1);
+	ck_assert_int_eq(same.claim_fd, -1);
+	listen_here(&next);
+	dofi_sp_unlisten(&sp);
+	ck_assert_int_eq(sp.claim_fd, -1);
+	ck_assert_int_eq(dofi_sp_listen(&same), 0);
+	dofi_sp_unlisten(&same);
+	dofi_sp_unlisten(&next);
+}
+END_TEST
+
+/* The pause after a lack of descriptors. */
+START_TEST(a_service_point_that_is_gone_does_not_accept_again)
+{
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	close(ia.cm.spare_fd);
+	ia.cm.spare_fd = -1;
+	dial(&sp);
+	no_descriptors = 1;
+	dofi_engine_hear(&ia);
+	ck_assert(!dofi_list_empty(&ia.engine.timers));
+	dofi_sp_unlisten(&sp);
+	ck_assert(dofi_list_empty(&ia.engine.timers));
+	ck_assert(dofi_list_empty(&ia.cm.listeners));
+}
+END_TEST
+
 START_TEST(addresses_of_other_families_are_refused)
 {
 	const struct sockaddr other = {.sa_family = AF_UNIX};
@@ -853,6 +985,11 @@ int main(void)
 	tcase_add_test(tc, a_listener_that_cannot_be_watched_is_closed);
 	tcase_add_loop_test(tc, a_port_that_is_refused, 0,
 			    (int)(sizeof(refusals) / sizeof(refusals[0])));
+	tcase_add_loop_test(tc, the_address_of_a_service_point, 0, 3);
+	tcase_add_test(tc, a_port_that_is_taken_elsewhere_is_free_here);
+	tcase_add_test(tc, a_long_qualifier_takes_the_next_port);
+	tcase_add_test(tc, a_long_qualifier_is_exclusive);
+	tcase_add_test(tc, a_service_point_that_is_gone_does_not_accept_again);
 	tcase_add_test(tc, addresses_of_other_families_are_refused);
 	tcase_add_test(tc, a_connection_manager_without_descriptors);
 	tcase_add_test(tc, a_forked_child_closes_the_sockets);
