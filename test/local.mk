@@ -25,6 +25,7 @@ unit_tests = \
 	%D%/unit/cm/check_handshake \
 	%D%/unit/cm/check_ep_life \
 	%D%/unit/cm/check_path \
+	%D%/unit/cm/check_redial \
 	%D%/unit/cm/check_service_point \
 	%D%/unit/progress/check_progress_thread \
 	%D%/unit/fabric/check_eqs \
@@ -494,6 +495,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_handshake_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_conn_ask \
 	-Wl,--wrap=dofi_conn_chan_up -Wl,--wrap=dofi_random -Wl,--wrap=dofi_session_start
 %C%_unit_cm_check_handshake_LDADD = $(p2_libs)
+%C%_unit_cm_check_redial_SOURCES = %D%/unit/cm/check_redial.c $(t_headers)
+%C%_unit_cm_check_redial_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_redial_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick \
+	-Wl,--wrap=dofi_conn_handle
+%C%_unit_cm_check_redial_LDADD = $(p2_libs)
 %C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
