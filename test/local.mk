@@ -61,6 +61,7 @@ unit_tests = \
 	%D%/unit/api/check_ep \
 	%D%/unit/api/check_ep_connect \
 	%D%/unit/api/check_ia_choose \
+	%D%/unit/api/check_ia_list \
 	%D%/unit/api/check_ia_steps \
 	%D%/unit/api/check_no_registry \
 	%D%/unit/api/check_stats \
@@ -452,6 +453,12 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ia_choose_SOURCES = %D%/unit/api/check_ia_choose.c $(t_headers)
 %C%_unit_api_check_ia_choose_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_choose_LDADD = $(p2_libs)
+%C%_unit_api_check_ia_list_SOURCES = %D%/unit/api/check_ia_list.c $(t_headers)
+%C%_unit_api_check_ia_list_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ia_list_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_cm_fork_child \
+	-Wl,--wrap=dofi_cm_exit -Wl,--wrap=dofi_progress_exit -Wl,--wrap=dofi_count_report \
+	-Wl,--wrap=dofi_stats_exit -Wl,--wrap=dofi_stats_fork_child
+%C%_unit_api_check_ia_list_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_steps_SOURCES = %D%/unit/api/check_ia_steps.c $(t_headers)
 %C%_unit_api_check_ia_steps_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_steps_LINK = $(LINK) -Wl,--wrap=getrlimit -Wl,--wrap=dofi_device_does_atomics \
