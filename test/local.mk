@@ -361,11 +361,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 # -export-dynamic.
 %C%_unit_object_check_ia1_SOURCES = %D%/unit/object/check_ia.c $(t_headers)
 %C%_unit_object_check_ia1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_object_check_ia1_LINK = $(LINK) -rdynamic
+%C%_unit_object_check_ia1_LINK = $(LINK) -rdynamic -Wl,--wrap=mmap
 %C%_unit_object_check_ia1_LDADD = $(dofi1_libs) $(CHECK_LIBS)
 %C%_unit_object_check_ia2_SOURCES = %D%/unit/object/check_ia.c $(t_headers)
 %C%_unit_object_check_ia2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_object_check_ia2_LINK = $(LINK) -rdynamic
+%C%_unit_object_check_ia2_LINK = $(LINK) -rdynamic -Wl,--wrap=mmap
 %C%_unit_object_check_ia2_LDADD = $(dofi2_libs) $(CHECK_LIBS)
 
 # Without -export-dynamic and without libdat.
