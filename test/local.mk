@@ -70,6 +70,7 @@ unit_tests = \
 	%D%/unit/api/check_ep \
 	%D%/unit/api/check_ep_connect \
 	%D%/unit/api/check_ia_choose \
+	%D%/unit/api/check_ia_list \
 	%D%/unit/api/check_ia_steps \
 	%D%/unit/api/check_no_registry \
 	%D%/unit/api/check_stats \
@@ -380,11 +381,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 # -export-dynamic.
 %C%_unit_object_check_ia1_SOURCES = %D%/unit/object/check_ia.c $(t_headers)
 %C%_unit_object_check_ia1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_object_check_ia1_LINK = $(LINK) -rdynamic
+%C%_unit_object_check_ia1_LINK = $(LINK) -rdynamic -Wl,--wrap=mmap
 %C%_unit_object_check_ia1_LDADD = $(dofi1_libs) $(CHECK_LIBS)
 %C%_unit_object_check_ia2_SOURCES = %D%/unit/object/check_ia.c $(t_headers)
 %C%_unit_object_check_ia2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_object_check_ia2_LINK = $(LINK) -rdynamic
+%C%_unit_object_check_ia2_LINK = $(LINK) -rdynamic -Wl,--wrap=mmap
 %C%_unit_object_check_ia2_LDADD = $(dofi2_libs) $(CHECK_LIBS)
 
 # Without -export-dynamic and without libdat.
@@ -463,6 +464,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_counters_LDADD = $(p2_libs)
 %C%_unit_api_check_ep_SOURCES = %D%/unit/api/check_ep.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_api_check_ep_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ep_LINK = $(LINK) -Wl,--wrap=aligned_alloc
 %C%_unit_api_check_ep_LDADD = $(p2_libs)
 %C%_unit_api_check_ep_connect_SOURCES = %D%/unit/api/check_ep_connect.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_api_check_ep_connect_CPPFLAGS = $(p2_cppflags)
@@ -472,6 +474,12 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ia_choose_SOURCES = %D%/unit/api/check_ia_choose.c $(t_headers)
 %C%_unit_api_check_ia_choose_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_choose_LDADD = $(p2_libs)
+%C%_unit_api_check_ia_list_SOURCES = %D%/unit/api/check_ia_list.c $(t_headers)
+%C%_unit_api_check_ia_list_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ia_list_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_cm_fork_child \
+	-Wl,--wrap=dofi_cm_exit -Wl,--wrap=dofi_progress_exit -Wl,--wrap=dofi_count_report \
+	-Wl,--wrap=dofi_stats_exit -Wl,--wrap=dofi_stats_fork_child
+%C%_unit_api_check_ia_list_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_steps_SOURCES = %D%/unit/api/check_ia_steps.c $(t_headers)
 %C%_unit_api_check_ia_steps_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_steps_LINK = $(LINK) -Wl,--wrap=getrlimit -Wl,--wrap=dofi_device_does_atomics \

@@ -373,6 +373,8 @@ START_TEST(a_cno_may_have_a_descriptor)
 	DAT_FD fd = -1;
 
 	ck_assert_uint_eq(table->cno_fd_create_func(ep, &fd, &cno), DOFI_BAD_HANDLE(IA));
+	/* The handle is checked first. */
+	ck_assert_uint_eq(table->cno_fd_create_func(ep, NULL, &cno), DOFI_BAD_HANDLE(IA));
 	ck_assert_uint_eq(table->cno_fd_create_func(here.ia, NULL, &cno), DOFI_BAD_ARG(2));
 	ck_assert_uint_eq(table->cno_fd_create_func(here.ia, &fd, NULL), DOFI_BAD_ARG(3));
 	ck_assert_int_eq(fd, -1);

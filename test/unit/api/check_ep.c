@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The calls on an EP that has no connection: what they check, and what they change. */
 #include "../../lib/ep_ia.h"
+#include "../../lib/t_hooks.h"
 
 #include "../../../prov/ofi/api/ep.h"
 #include "../../../prov/ofi/dto/ep_attr.h"
@@ -10,6 +11,23 @@
 
 static struct t_ep_ia here, there; /* `there` is another IA of the process */
 static struct dofi_ep *ep;
+
+/* --- the memory of rings; the linker redirects this call --- */
+
+static int allocations_left = -1; /* -1: any number */
+
+T_STAND_IN void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+	if (!allocations_left)
+		return NULL;
+	allocations_left -= allocations_left > 0;
+	return __real_aligned_alloc(alignment, size);
+}
+
+/* --- */
 
 static void setup(void)
 {
@@ -357,6 +375,22 @@ START_TEST(room_for_work_takes_an_evd)
 }
 END_TEST
 
+/* The rings of the new size are made before anything changes. */
+START_TEST(an_ep_that_can_not_be_modified_stays_as_it_is)
+{
+	const DAT_EP_ATTR before = ep->attr;
+	DAT_EP_PARAM param = other_values();
+
+	allocations_left = _i;
+	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_ALL, &param),
+			  DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP));
+	allocations_left = -1;
+	ck_assert_mem_eq(&ep->attr, &before, sizeof(before));
+	ck_assert_uint_eq(ep->recv.limit, (uint32_t)before.max_recv_dtos);
+	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_ALL, &param), DAT_SUCCESS);
+}
+END_TEST
+
 /* --- dat_ep_modify with posted receives --- */
 
 /* Posts a receive of one byte, for memory of this PZ. */
@@ -613,6 +647,7 @@ int main(void)
 	tcase_add_loop_test(tcase, the_state_decides_what_can_be_modified, 0, NSTATES);
 	tcase_add_test(tcase, some_fields_are_never_modified);
 	tcase_add_test(tcase, room_for_work_takes_an_evd);
+	tcase_add_loop_test(tcase, an_ep_that_can_not_be_modified_stays_as_it_is, 0, 2);
 	tcase_add_test(tcase, posted_receives_stay_posted);
 	tcase_add_test(tcase, posted_receives_keep_their_form);
 	tcase_add_test(tcase, a_receive_of_another_pz_fails);

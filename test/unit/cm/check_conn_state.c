@@ -140,6 +140,26 @@ START_TEST(an_ep_of_another_service_is_refused)
 }
 END_TEST
 
+/* dat_ep_query tells them, and dat_ep_dup_connect dials what was dialled before. */
+START_TEST(the_ep_shows_both_ends)
+{
+	bool accepts = _i;
+
+	ep.dialled = accepts;
+	chan.remote.ss_family = AF_INET6;
+	reach(accepts ? OFFERED : DIALLING);
+	conn->port_qual = 7;
+	if (accepts)
+		happens(CR_ACCEPT);
+	ck_assert_int_eq(ep.dialled, !accepts);
+	ck_assert_uint_eq(ep.remote_qual, accepts ? 7 : 1u << 20);
+	ck_assert_uint_eq(ep.local_qual, accepts ? 1u << 20 : conn->id);
+	ck_assert_int_eq(ep.remote_addr.ss_family, accepts ? AF_INET6 : AF_INET);
+	ck_assert_ptr_eq(ep.conn, conn);
+	ck_assert_ptr_eq(conn->ep, &ep);
+}
+END_TEST
+
 START_TEST(a_request_is_offered_once)
 {
 	struct dofi_conn *first;
@@ -771,6 +791,7 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, an_ep_of_another_service_is_refused);
 	tcase_add_test(tc, an_accept_for_another_qualifier_is_refused);
 	tcase_add_loop_test(tc, the_end_is_what_the_bye_told, 0, 2);
+	tcase_add_loop_test(tc, the_ep_shows_both_ends, 0, 2);
 	tcase_add_test(tc, a_request_is_offered_once);
 	tcase_add_test(tc, a_goodbye_in_the_socket_counts_before_the_time);
 	tcase_add_test(tc, its_data_are_waited_for);

@@ -20,6 +20,7 @@
 #include "../../../prov/ofi/progress/work.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -213,6 +214,20 @@ START_TEST(a_channel_that_can_not_send_is_not_used)
 
 	chan->send_err = -EPIPE;
 	ck_assert_ptr_ne(dial(1, "10.0.0.1", PORT), chan);
+}
+END_TEST
+
+/* The program has closed its standard input. */
+START_TEST(a_dial_may_have_the_lowest_descriptor)
+{
+	struct dofi_chan *chan;
+
+	close(STDIN_FILENO);
+	chan = dial(0, "10.0.0.1", PORT);
+	ck_assert_int_eq(chan->fd.fd, STDIN_FILENO);
+	dofi_chan_detach(&conns[0]);
+	ck_assert_int_eq(chan->fd.fd, -1);
+	ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO); /* it is free again */
 }
 END_TEST
 
@@ -541,6 +556,7 @@ int main(void)
 	tcase_add_test(tcase, a_channel_that_is_up_is_used_at_once);
 	tcase_add_test(tcase, a_connection_that_dials_the_port_itself_gets_a_new_channel);
 	tcase_add_test(tcase, a_channel_that_can_not_send_is_not_used);
+	tcase_add_test(tcase, a_dial_may_have_the_lowest_descriptor);
 	tcase_add_test(tcase, channels_to_one_peer_are_merged);
 	tcase_add_loop_test(tcase, channels_to_different_peers_stay, 0, REASONS);
 	tcase_add_test(tcase, a_channel_remembers_some_names);

@@ -104,6 +104,12 @@ void __wrap_dofi_conn_reject(struct dofi_conn *of, enum dofi_reason reason,
 
 /* --- */
 
+/* A qualifier that no other process of the host asks for. */
+static DAT_CONN_QUAL long_qual(void)
+{
+	return (UINT64_C(1) << 41) + (DAT_CONN_QUAL)getpid();
+}
+
 static void be_ready(struct t_ep_ia *it)
 {
 	t_ep_ia_open(it);
@@ -187,11 +193,10 @@ static void expect_gone(DAT_CR_HANDLE cr)
 
 /* --- public service points --- */
 
-static void be_provider_psp(void)
+static void be_psp_of(DAT_PSP_FLAGS flags)
 {
 	ck_assert_uint_eq(dofi_psp_free(psp), DAT_SUCCESS);
-	ck_assert_uint_eq(dofi_psp_create_any(here.ia, &qual, cr_evd, DAT_PSP_PROVIDER_FLAG, &psp),
-			  DAT_SUCCESS);
+	ck_assert_uint_eq(dofi_psp_create_any(here.ia, &qual, cr_evd, flags, &psp), DAT_SUCCESS);
 	conn.conn_qual = qual;
 }
 
@@ -231,7 +236,7 @@ END_TEST
 /* A long qualifier is exclusive, though it could have another port. */
 START_TEST(a_qualifier_has_one_service_point)
 {
-	const DAT_CONN_QUAL quals[] = {qual, UINT64_C(1) << 40};
+	const DAT_CONN_QUAL quals[] = {qual, long_qual()};
 	DAT_PSP_HANDLE first, second = NULL;
 
 	ck_assert_uint_eq(dofi_psp_create(here.ia, quals[1], cr_evd, DAT_PSP_CONSUMER_FLAG, &first),
@@ -290,20 +295,20 @@ END_TEST
 
 /* --- reserved service points --- */
 
+/* The next requests are for the RSP. */
 static DAT_RSP_HANDLE be_rsp(void)
 {
 	DAT_RSP_HANDLE rsp;
 
-	ck_assert_uint_eq(dofi_psp_free(psp), DAT_SUCCESS);
-	ck_assert_uint_eq(dofi_rsp_create(here.ia, qual, ep, cr_evd, &rsp), DAT_SUCCESS);
+	conn.conn_qual = long_qual();
+	ck_assert_uint_eq(dofi_rsp_create(here.ia, conn.conn_qual, ep, cr_evd, &rsp), DAT_SUCCESS);
 	return rsp;
 }
 
 static void free_rsp(DAT_RSP_HANDLE rsp)
 {
 	ck_assert_uint_eq(dofi_rsp_free(rsp), DAT_SUCCESS);
-	ck_assert_uint_eq(dofi_psp_create(here.ia, qual, cr_evd, DAT_PSP_CONSUMER_FLAG, &psp),
-			  DAT_SUCCESS);
+	conn.conn_qual = qual;
 }
 
 START_TEST(an_rsp_reserves_its_ep)
@@ -314,7 +319,7 @@ START_TEST(an_rsp_reserves_its_ep)
 	ck_assert_int_eq(ep->state, DAT_EP_STATE_RESERVED);
 	ck_assert_uint_eq(dofi_rsp_query(rsp, DAT_RSP_FIELD_ALL, &param), DAT_SUCCESS);
 	ck_assert_ptr_eq(param.ia_handle, here.ia);
-	ck_assert_uint_eq(param.conn_qual, qual);
+	ck_assert_uint_eq(param.conn_qual, long_qual());
 	ck_assert_ptr_eq(param.evd_handle, cr_evd);
 	ck_assert_ptr_eq(param.ep_handle, ep);
 	ck_assert_uint_eq(dofi_rsp_query(psp, DAT_RSP_FIELD_ALL, &param), DOFI_BAD_HANDLE(RSP));
@@ -406,11 +411,12 @@ START_TEST(a_request_for_datagrams_takes_a_psp_of_the_consumer)
 	conn.ud = true;
 	ck_assert_int_eq(offer(), DOFI_REASON_RESOURCES); /* the IA has none */
 	here.ia->limits.max_datagram = 1000;
-	be_provider_psp();
+	be_psp_of(DAT_PSP_PROVIDER_FLAG);
 	ck_assert_int_eq(offer(), DOFI_REASON_RESOURCES);
 	rsp = be_rsp();
 	ck_assert_int_eq(offer(), DOFI_REASON_RESOURCES);
 	free_rsp(rsp);
+	be_psp_of(DAT_PSP_CONSUMER_FLAG);
 	ask();
 }
 END_TEST
@@ -440,7 +446,7 @@ START_TEST(a_psp_of_the_provider_makes_the_ep)
 	DAT_CR_HANDLE cr;
 	struct dofi_ep *made;
 
-	be_provider_psp();
+	be_psp_of(DAT_PSP_PROVIDER_FLAG);
 	cr = ask();
 	ck_assert_uint_eq(dofi_cr_query(cr, DAT_CR_FIELD_ALL, &param), DAT_SUCCESS);
 	made = param.local_ep_handle;
@@ -468,7 +474,7 @@ START_TEST(the_ep_of_the_provider_is_accepted)
 	struct dofi_ep *made;
 	DAT_CR_HANDLE cr;
 
-	be_provider_psp();
+	be_psp_of(DAT_PSP_PROVIDER_FLAG);
 	cr = ask();
 	made = conn.cr->ep;
 	ck_assert_uint_eq(dofi_ep_modify(made, DAT_EP_FIELD_PZ_HANDLE, &param), DAT_SUCCESS);
@@ -626,8 +632,7 @@ START_TEST(another_thread_may_free_first)
 {
 	DAT_PSP_HANDLE old = psp;
 
-	ck_assert_uint_eq(dofi_rsp_create(here.ia, UINT64_C(1) << 40, ep, cr_evd, &the_rsp),
-			  DAT_SUCCESS);
+	ck_assert_uint_eq(dofi_rsp_create(here.ia, long_qual(), ep, cr_evd, &the_rsp), DAT_SUCCESS);
 	before_lock = free_both;
 	if (_i)
 		ck_assert_uint_eq(dofi_psp_free(old), DOFI_BAD_HANDLE(PSP));
@@ -636,7 +641,7 @@ START_TEST(another_thread_may_free_first)
 	ck_assert_uint_eq(dofi_psp_create(here.ia, qual, cr_evd, DAT_PSP_CONSUMER_FLAG, &psp),
 			  DAT_SUCCESS);
 	before_lock = free_the_ep;
-	ck_assert_uint_eq(dofi_rsp_create(here.ia, UINT64_C(1) << 40, ep, cr_evd, &the_rsp),
+	ck_assert_uint_eq(dofi_rsp_create(here.ia, long_qual(), ep, cr_evd, &the_rsp),
 			  DOFI_BAD_HANDLE(EP));
 	ep = NULL;
 }
@@ -734,8 +739,7 @@ static void make_rsp(void)
 {
 	DAT_RSP_HANDLE rsp;
 
-	ck_assert_uint_eq(dofi_rsp_create(here.ia, UINT64_C(1) << 40, ep, cr_evd, &rsp),
-			  DAT_SUCCESS);
+	ck_assert_uint_eq(dofi_rsp_create(here.ia, long_qual(), ep, cr_evd, &rsp), DAT_SUCCESS);
 	ck_assert_uint_eq(dofi_rsp_free(rsp), DAT_SUCCESS);
 }
 

@@ -379,6 +379,12 @@ static void listen_here(struct dofi_sp *sp)
 	ck_assert_int_eq(dofi_sp_listen(sp), 0);
 }
 
+/* A qualifier that no other process of the host asks for. */
+static uint64_t long_qual(void)
+{
+	return (UINT64_C(1) << 40) + (uint64_t)getpid();
+}
+
 static void dial(const struct dofi_sp *sp)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,
@@ -397,11 +403,15 @@ START_TEST(a_listener_may_have_the_lowest_descriptor)
 	struct dofi_sp sp = {0};
 
 	close(STDIN_FILENO);
+	sp.conn_qual = _i ? long_qual() : 0;
 	listen_here(&sp);
-	ck_assert_int_eq(sp.fd.fd, STDIN_FILENO);
-	dial(&sp);
-	dofi_engine_hear(&ia);
-	ck_assert_uint_eq(ia.cm.nstrangers, 1);
+	/* A long qualifier is claimed first. */
+	ck_assert_int_eq(_i ? sp.claim_fd : sp.fd.fd, STDIN_FILENO);
+	if (!_i) {
+		dial(&sp);
+		dofi_engine_hear(&ia);
+		ck_assert_uint_eq(ia.cm.nstrangers, 1);
+	}
 	dofi_sp_unlisten(&sp);
 	ck_assert_int_eq(sp.fd.fd, -1);
 	ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO); /* it is free again */
@@ -663,18 +673,19 @@ START_TEST(a_long_qualifier_takes_the_next_port)
 {
 	struct sockaddr_in here = {.sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct dofi_sp sp = {.conn_qual = UINT64_C(1) << 40};
+	struct dofi_sp sp = {.conn_qual = long_qual()};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	uint16_t first, second;
 
 	ck_assert(dofi_port_candidate(sp.conn_qual, 0, &first));
 	ck_assert(dofi_port_candidate(sp.conn_qual, 1, &second));
 	here.sin_port = htons(first);
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&here, sizeof(here)), 0);
+	if (bind(fd, (struct sockaddr *)&here, sizeof(here)))
+		t_skip("another process has the port");
 	ck_assert_int_eq(listen(fd, 1), 0);
 	listen_here(&sp);
 	ck_assert_uint_eq(ntohs(name_of(sp.fd.fd).sin_port), second);
-	ck_assert_uint_eq(sp.conn_qual, UINT64_C(1) << 40);
+	ck_assert_uint_eq(sp.conn_qual, long_qual());
 	dofi_sp_unlisten(&sp);
 	close(fd);
 	listen_here(&sp);
@@ -686,7 +697,7 @@ END_TEST
 /* No other process of the host gets the qualifier meanwhile, and the next one does. */
 START_TEST(a_long_qualifier_is_exclusive)
 {
-	struct dofi_sp sp = {.conn_qual = UINT64_C(1) << 40}, same = sp,
+	struct dofi_sp sp = {.conn_qual = long_qual()}, same = sp,
 		       next = {.conn_qual = sp.conn_qual + 1};
 
 	listen_here(&sp);
@@ -766,7 +777,7 @@ static bool is_descriptor(int fd)
 /* The child must not hold the peers' sockets open, nor the ports of the parent's listeners. */
 START_TEST(a_forked_child_closes_the_sockets)
 {
-	struct dofi_sp port = {0}, hashed = {.conn_qual = UINT64_C(1) << 40};
+	struct dofi_sp port = {0}, hashed = {.conn_qual = long_qual()};
 	int spare = ia.cm.spare_fd, stranger;
 
 	listen_here(&port);
@@ -974,7 +985,7 @@ int main(void)
 	tcase_add_test(tc, a_channel_in_its_pause_can_be_closed);
 	tcase_add_test(tc, a_dial_that_fails_at_once_ends_the_channel);
 	tcase_add_test(tc, after_the_pause_nobody_listens);
-	tcase_add_test(tc, a_listener_may_have_the_lowest_descriptor);
+	tcase_add_loop_test(tc, a_listener_may_have_the_lowest_descriptor, 0, 2);
 	tcase_add_test(tc, the_oldest_goes_when_no_descriptor_is_left);
 	tcase_add_test(tc, without_strangers_the_newest_is_turned_away);
 	tcase_add_loop_test(tc, a_listener_without_descriptors_pauses, 0,

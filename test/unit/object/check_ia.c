@@ -15,6 +15,7 @@
 #include "progress/cno.h"
 #include "object/ia.h"
 
+#include "../../lib/t_hooks.h"
 #include "../../lib/unit.h"
 
 #define NAME "ofi-tcp-lo"
@@ -469,6 +470,59 @@ START_TEST(test_abrupt_close_destroys_everything)
 }
 END_TEST
 
+/* Objects are allocated in chunks; the linker redirects mmap to this function. */
+static int nmaps;
+
+void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+T_STAND_IN void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+
+void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	nmaps++;
+	return __real_mmap(at, size, prot, flags, fd, offset);
+}
+
+/* The number of maps that an IA makes which has n objects of each type when it closes. */
+static int maps_of_an_ia(int n)
+{
+	const DAT_EVD_FLAGS flags = DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG;
+	int before = nmaps;
+	DAT_IA_HANDLE ia = open_ia();
+
+	for (int i = 0; i < n; i++) {
+		DAT_CONN_QUAL qual;
+		DAT_CNO_HANDLE cno;
+		DAT_EVD_HANDLE evd;
+		DAT_PSP_HANDLE psp;
+		DAT_RMR_HANDLE rmr;
+		DAT_PZ_HANDLE pz;
+		DAT_EP_HANDLE ep;
+
+		ck_assert_uint_eq(table->pz_create_func(ia, &pz), DAT_SUCCESS);
+		ck_assert_uint_eq(table->rmr_create_func(pz, &rmr), DAT_SUCCESS);
+		ck_assert_uint_eq(table->cno_create_func(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno),
+				  DAT_SUCCESS);
+		ck_assert_uint_eq(table->evd_create_func(ia, 2, cno, flags, &evd), DAT_SUCCESS);
+		ck_assert_uint_eq(table->ep_create_func(ia, pz, evd, evd, evd, NULL, &ep),
+				  DAT_SUCCESS);
+		ck_assert_uint_eq(table->psp_create_any_func(ia, &qual, evd, DAT_PSP_CONSUMER_FLAG,
+							     &psp),
+				  DAT_SUCCESS);
+	}
+	close_ia(ia);
+	return nmaps - before;
+}
+
+#define OBJECTS 300 /* more than rest before their memory is used again */
+
+START_TEST(test_the_memory_of_an_abrupt_close_is_used_again)
+{
+	maps_of_an_ia(OBJECTS);
+	maps_of_an_ia(OBJECTS);
+	ck_assert_int_eq(maps_of_an_ia(OBJECTS), maps_of_an_ia(0));
+}
+END_TEST
+
 struct waiter {
 	DAT_EVD_HANDLE evd, woken_by;
 	DAT_CNO_HANDLE cno;
@@ -771,6 +825,7 @@ int main(void)
 	tcase_add_test(tc, test_provider_attributes);
 	tcase_add_test(tc, test_graceful_close);
 	tcase_add_test(tc, test_abrupt_close_destroys_everything);
+	tcase_add_test(tc, test_the_memory_of_an_abrupt_close_is_used_again);
 	tcase_add_test(tc, test_abrupt_close_releases_waiters);
 	tcase_add_test(tc, test_handles_are_dead_in_a_forked_child);
 	tcase_add_test(tc, test_calls_check_the_ia);
