@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <check.h>
 #include <dat2/udat.h>
+#include <dat2/dat_ib_extensions.h>
 #include <dirent.h>
 #include <endian.h>
 #include <errno.h>
@@ -201,9 +202,12 @@ static void victim_completion(const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 
 static void victim_event(const struct side *s, const DAT_EVENT *event)
 {
-	switch (event->event_number) {
+	switch ((unsigned int)event->event_number) {
 	case DAT_CONNECTION_REQUEST_EVENT:
 		victim_request(s, event->event_data.cr_arrival_event_data.cr_handle);
+		break;
+	case DAT_IB_UD_CONNECTION_REQUEST_EVENT: /* fabrics with datagrams have these, too */
+		OK(dat_cr_reject(event->event_data.cr_arrival_event_data.cr_handle, 0, NULL));
 		break;
 	case DAT_CONNECTION_EVENT_ESTABLISHED:
 		break;
