@@ -33,7 +33,7 @@ enum dofi_handshake_step { DOFI_STEP_HELLO, DOFI_STEP_PROOF, DOFI_STEP_DETAILS }
 #define DOFI_CHAN_NAMES 8u
 
 struct dofi_chan_name {
-	struct dofi_list link; /* ia->cm.names */
+	struct dofi_list link; /* of the tables of channel_find.h */
 	struct dofi_chan *chan;
 	struct sockaddr_storage addr;
 };
@@ -58,7 +58,7 @@ struct dofi_chan {
 	/* dialled: channel_find.h; [0]: where the socket was dialled */
 	struct dofi_chan_name names[DOFI_CHAN_NAMES];
 	uint32_t nnames, nreplaced;
-	struct dofi_list host_link, peer_link; /* dialled, UP: ia->cm.hosts, .peers */
+	struct dofi_list host_link, peer_link; /* dialled, UP; as above */
 	enum dofi_handshake_step step;         /* of HANDSHAKE */
 	struct dofi_handshake shake;           /* the messages of the handshake so far */
 	/* made of both HELLOs; seals all frames behind the proofs */

@@ -5,6 +5,15 @@
 #include "cm/channel.h"
 #include "object/ia.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
+/* An IA outlives its close for stale handles, so the tables are not a part of it. */
+struct dofi_chan_tables {
+	struct dofi_list names[DOFI_CHAN_BUCKETS], hosts[DOFI_CHAN_BUCKETS],
+		peers[DOFI_CHAN_BUCKETS];
+};
+
 /* By the FNV-1a hash of the address. */
 static struct dofi_list *bucket(struct dofi_list *table, const struct sockaddr_storage *addr,
 				uint16_t port)
@@ -22,27 +31,40 @@ static struct dofi_list *bucket(struct dofi_list *table, const struct sockaddr_s
 
 static struct dofi_list *bucket_of_name(struct dofi_cm *cm, const struct sockaddr_storage *name)
 {
-	return bucket(cm->names, name, dofi_addr_port(name));
+	return bucket(cm->tables->names, name, dofi_addr_port(name));
 }
 
 static struct dofi_list *bucket_of_host(struct dofi_cm *cm, const struct sockaddr_storage *host)
 {
-	return bucket(cm->hosts, host, 0);
+	return bucket(cm->tables->hosts, host, 0);
 }
 
 /* The uuid is random. */
 static struct dofi_list *bucket_of_peer(struct dofi_cm *cm, const struct dofi_details *peer)
 {
-	return &cm->peers[(peer->uuid[0] | (uint32_t)peer->uuid[1] << 8) % DOFI_CHAN_BUCKETS];
+	return &cm->tables
+			->peers[(peer->uuid[0] | (uint32_t)peer->uuid[1] << 8) % DOFI_CHAN_BUCKETS];
 }
 
-void dofi_chan_find_init(struct dofi_cm *cm)
+int dofi_chan_find_init(struct dofi_cm *cm)
 {
+	struct dofi_chan_tables *tables = malloc(sizeof(*tables));
+
+	if (!tables)
+		return -ENOMEM;
 	for (size_t i = 0; i < DOFI_CHAN_BUCKETS; i++) {
-		dofi_list_init(&cm->names[i]);
-		dofi_list_init(&cm->hosts[i]);
-		dofi_list_init(&cm->peers[i]);
+		dofi_list_init(&tables->names[i]);
+		dofi_list_init(&tables->hosts[i]);
+		dofi_list_init(&tables->peers[i]);
 	}
+	cm->tables = tables;
+	return 0;
+}
+
+void dofi_chan_find_fini(struct dofi_cm *cm)
+{
+	free(cm->tables);
+	cm->tables = NULL;
 }
 
 /* --- entries --- */

@@ -12,8 +12,15 @@ struct dofi_chan;
 struct dofi_cm;
 struct sockaddr_storage;
 
-/* All are called with engine.lock held. */
-void dofi_chan_find_init(struct dofi_cm *cm);
+/* More channels make the lists of the tables longer. */
+#define DOFI_CHAN_BUCKETS 512u
+
+/* Allocates the tables. 0 or -ENOMEM. */
+int dofi_chan_find_init(struct dofi_cm *cm);
+/* Frees them. There are no channels any more. */
+void dofi_chan_find_fini(struct dofi_cm *cm);
+
+/* All others are called with engine.lock held. */
 
 /*
  * Adds an address that leads to the channel's peer, if the channel has not got it. The first one is

@@ -202,16 +202,21 @@ int dofi_cm_init(struct dofi_ia *ia)
 	dofi_list_init(&cm->chans);
 	dofi_list_init(&cm->strangers);
 	dofi_list_init(&cm->dead);
-	dofi_chan_find_init(cm);
 	dofi_list_init(&cm->listeners);
 	dofi_list_init(&cm->binds);
 	cm->answered.run = answered;
 	dofi_crowd_init(ia);
 	ret = dofi_random(cm->uuid, sizeof(cm->uuid));
+	if (!ret)
+		ret = dofi_chan_find_init(cm);
 	if (ret)
 		return ret;
 	cm->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return cm->spare_fd < 0 ? -errno : 0;
+	if (cm->spare_fd >= 0)
+		return 0;
+	ret = -errno;
+	dofi_chan_find_fini(cm);
+	return ret;
 }
 
 static void say_goodbye(struct dofi_cm *cm)
@@ -237,6 +242,7 @@ void dofi_cm_fini(struct dofi_ia *ia)
 	close_all(&cm->chans);
 	close_all(&cm->strangers);
 	dofi_engine_end(ia); /* its deferred work frees them */
+	dofi_chan_find_fini(cm);
 	if (cm->spare_fd >= 0)
 		close(cm->spare_fd);
 	cm->spare_fd = -1;

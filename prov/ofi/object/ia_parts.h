@@ -251,16 +251,12 @@ struct dofi_bounces {
 #define DOFI_FABRIC_NAME_MAX 256u
 
 /* IA-wide state of the connection manager; guarded by engine.lock. */
-#define DOFI_CHAN_BUCKETS    512u
-
 struct dofi_cm {
 	uint8_t uuid[16];
 	struct dofi_list chans;     /* all except strangers and dead ones */
 	struct dofi_list strangers; /* accepted sockets that have not sent HELLO, oldest first */
 	struct dofi_list dead;
-	/* tables of channels that were dialled; channel_find.h */
-	struct dofi_list names[DOFI_CHAN_BUCKETS], hosts[DOFI_CHAN_BUCKETS],
-		peers[DOFI_CHAN_BUCKETS];
+	struct dofi_chan_tables *tables; /* of channels that were dialled; channel_find.h */
 	uint64_t last_answer;        /* when a peer that was dialled got on with its handshake */
 	struct dofi_run_delay delay; /* the latest sample */
 	uint32_t nstrangers, max_strangers;

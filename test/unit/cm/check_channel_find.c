@@ -36,7 +36,7 @@ static void setup(void)
 {
 	dofi_lock_init(&ia.engine.lock);
 	dofi_lock(&ia.engine.lock);
-	dofi_chan_find_init(&ia.cm);
+	ck_assert_int_eq(dofi_chan_find_init(&ia.cm), 0);
 }
 
 /* 10.0.0.0 + host, or fd00::host */
