@@ -114,13 +114,7 @@ static int confine_to_host(int fd)
 	};
 	struct sock_fprog filter = {.len = sizeof(code) / sizeof(*code), .filter = code};
 
-	if (!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)))
-		return 0;
-	/*
-	 * The kernel may refuse filters to users (EPERM). The socket then belongs to the loopback
-	 * device, for which Linux before 5.7 asks for a privilege.
-	 */
-	return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "lo", sizeof("lo")) ? -errno : 0;
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) ? -errno : 0;
 }
 
 static int open_listener(const struct dofi_ia *ia, const struct sockaddr_storage *addr, int *fd_p)
