@@ -205,7 +205,6 @@ bool dofi_chan_merge(struct dofi_chan *chan)
 	if (!into)
 		return false;
 	dofi_chan_add_name(into, &chan->names[0].addr);
-	dofi_chan_renew_names(into);
 	while ((conn = dofi_chan_pop(&chan->waiting))) {
 		conn->chan = into;
 		dofi_list_add_tail(&into->waiting, &conn->link);

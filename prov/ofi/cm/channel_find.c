@@ -77,33 +77,25 @@ static bool has_name(const struct dofi_chan *chan, const struct sockaddr_storage
 	return false;
 }
 
-static struct dofi_chan_name *place_for_name(struct dofi_chan *chan)
+static void store_name(struct dofi_chan *chan, const struct sockaddr_storage *name)
 {
-	struct dofi_chan_name *oldest;
+	struct dofi_chan_name *to;
 
-	if (chan->nnames < DOFI_CHAN_NAMES)
-		return &chan->names[chan->nnames++];
-	oldest = &chan->names[1 + chan->nreplaced++ % (DOFI_CHAN_NAMES - 1)];
-	dofi_list_del(&oldest->link);
-	return oldest;
+	if (chan->nnames < DOFI_CHAN_NAMES) {
+		to = &chan->names[chan->nnames++];
+		dofi_list_init(&to->link);
+	} else {
+		to = &chan->names[1 + chan->nreplaced++ % (DOFI_CHAN_NAMES - 1)];
+	}
+	to->chan = chan;
+	to->addr = *name;
 }
 
 void dofi_chan_add_name(struct dofi_chan *chan, const struct sockaddr_storage *name)
 {
-	struct dofi_chan_name *to;
-
 	dofi_assert_held(&chan->ia->engine.lock);
-	if (has_name(chan, name))
-		return;
-	to = place_for_name(chan);
-	to->chan = chan;
-	to->addr = *name;
-	dofi_list_add(bucket_of_name(&chan->ia->cm, name), &to->link);
-}
-
-void dofi_chan_renew_names(struct dofi_chan *chan)
-{
-	dofi_assert_held(&chan->ia->engine.lock);
+	if (!has_name(chan, name))
+		store_name(chan, name);
 	for (uint32_t i = 0; i < chan->nnames; i++) {
 		dofi_list_del(&chan->names[i].link);
 		dofi_list_add(bucket_of_name(&chan->ia->cm, &chan->names[i].addr),

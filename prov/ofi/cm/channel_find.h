@@ -23,13 +23,11 @@ void dofi_chan_find_fini(struct dofi_cm *cm);
 /* All others are called with engine.lock held. */
 
 /*
- * Adds an address that leads to the channel's peer, if the channel has not got it. The first one is
- * that of the socket and stays. When there are DOFI_CHAN_NAMES, a new one replaces the oldest of
- * the others.
+ * Adds an address that leads to the channel's peer, if the channel has not got it, and makes the
+ * channel the newest one of all its names. The first name is that of the socket and stays. When
+ * there are DOFI_CHAN_NAMES, a new one replaces the oldest of the others.
  */
 void dofi_chan_add_name(struct dofi_chan *chan, const struct sockaddr_storage *name);
-/* Makes the channel the newest one of all its names. */
-void dofi_chan_renew_names(struct dofi_chan *chan);
 /* The channel is up, so its host and its peer are known. */
 void dofi_chan_make_known(struct dofi_chan *chan);
 /* The channel has ended. For channels that were not dialled, too. */

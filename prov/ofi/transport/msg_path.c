@@ -347,7 +347,7 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
  * hosts are overloaded, librdmacm's own message with the same meaning may not come: librdmacm asks
  * for it for a minute and gives up then, but the queue pairs stay connected.
  */
-static bool is_known_better(const struct dofi_conn *conn, const struct fi_eq_err_entry *err)
+static bool peer_is_connected(const struct dofi_conn *conn, const struct fi_eq_err_entry *err)
 {
 	return err->err == FI_ETIMEDOUT && conn->ia->quirks & DOFI_QUIRK_QUEUE_PAIRS &&
 	       !conn->active && dofi_conn_stage(conn) == DOFI_STAGE_UP;
@@ -357,7 +357,7 @@ static void on_error(struct dofi_ia *ia, const struct fi_eq_err_entry *err)
 {
 	struct dofi_conn *conn = conn_of(ia, err->fid);
 
-	if (conn && !is_known_better(conn, err))
+	if (conn && !peer_is_connected(conn, err))
 		dofi_conn_path_down(conn, err->err ? err->err : FI_EOTHER);
 }
 
