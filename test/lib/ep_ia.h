@@ -11,6 +11,18 @@
 
 #define T_EPS 4u /* of the IA, at most */
 
+static const DAT_EP_STATE t_ep_states[] = {DAT_EP_STATE_UNCONNECTED,
+					   DAT_EP_STATE_RESERVED,
+					   DAT_EP_STATE_PASSIVE_CONNECTION_PENDING,
+					   DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
+					   DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING,
+					   DAT_EP_STATE_COMPLETION_PENDING,
+					   DAT_EP_STATE_CONNECTED,
+					   DAT_EP_STATE_DISCONNECT_PENDING,
+					   DAT_EP_STATE_DISCONNECTED};
+
+#define T_EP_STATES ((int)(sizeof(t_ep_states) / sizeof(t_ep_states[0])))
+
 struct t_ep_ia {
 	struct dofi_ia *ia;
 	DAT_PZ_HANDLE pz;

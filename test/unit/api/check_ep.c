@@ -53,18 +53,6 @@ static void teardown(void)
 	t_ep_ia_close(&here);
 }
 
-static const DAT_EP_STATE states[] = {DAT_EP_STATE_UNCONNECTED,
-				      DAT_EP_STATE_RESERVED,
-				      DAT_EP_STATE_PASSIVE_CONNECTION_PENDING,
-				      DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
-				      DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING,
-				      DAT_EP_STATE_COMPLETION_PENDING,
-				      DAT_EP_STATE_CONNECTED,
-				      DAT_EP_STATE_DISCONNECT_PENDING,
-				      DAT_EP_STATE_DISCONNECTED};
-
-#define NSTATES ((int)(sizeof(states) / sizeof(states[0])))
-
 /* --- which objects an EP takes --- */
 
 enum { PZ, RECV, REQ, CONN, ROLES };
@@ -309,7 +297,7 @@ END_TEST
 START_TEST(the_state_decides_what_can_be_modified)
 {
 	DAT_EP_PARAM param = other_values();
-	DAT_EP_STATE state = states[_i];
+	DAT_EP_STATE state = t_ep_states[_i];
 	bool tentative = state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
 	bool free = state == DAT_EP_STATE_UNCONNECTED;
 	bool waits = tentative || state == DAT_EP_STATE_RESERVED ||
@@ -555,7 +543,7 @@ END_TEST
 
 START_TEST(an_ep_that_was_disconnected_can_be_reset)
 {
-	DAT_EP_STATE state = states[_i];
+	DAT_EP_STATE state = t_ep_states[_i];
 	bool ended = state == DAT_EP_STATE_DISCONNECTED;
 	bool ok = ended || state == DAT_EP_STATE_UNCONNECTED;
 
@@ -574,7 +562,7 @@ END_TEST
 /* A service point or a request has the EP meanwhile. */
 START_TEST(an_ep_that_somebody_else_has_is_not_freed)
 {
-	DAT_EP_STATE state = states[_i];
+	DAT_EP_STATE state = t_ep_states[_i];
 	bool taken = state == DAT_EP_STATE_RESERVED ||
 		     state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
 		     state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
@@ -644,7 +632,7 @@ int main(void)
 	tcase_add_test(tcase, a_modified_ep_has_queues_of_the_new_size);
 	tcase_add_test(tcase, a_modified_ep_uses_the_new_objects);
 	tcase_add_test(tcase, an_evd_follows_the_completion_flags);
-	tcase_add_loop_test(tcase, the_state_decides_what_can_be_modified, 0, NSTATES);
+	tcase_add_loop_test(tcase, the_state_decides_what_can_be_modified, 0, T_EP_STATES);
 	tcase_add_test(tcase, some_fields_are_never_modified);
 	tcase_add_test(tcase, room_for_work_takes_an_evd);
 	tcase_add_loop_test(tcase, an_ep_that_can_not_be_modified_stays_as_it_is, 0, 2);
@@ -655,8 +643,8 @@ int main(void)
 	tcase_add_loop_test(tcase, the_status_tells_which_queue_is_idle, 0, 4);
 	tcase_add_test(tcase, watermarks_are_within_the_queue);
 	tcase_add_test(tcase, a_watermark_that_is_exceeded_is_told_at_once);
-	tcase_add_loop_test(tcase, an_ep_that_was_disconnected_can_be_reset, 0, NSTATES);
-	tcase_add_loop_test(tcase, an_ep_that_somebody_else_has_is_not_freed, 0, NSTATES);
+	tcase_add_loop_test(tcase, an_ep_that_was_disconnected_can_be_reset, 0, T_EP_STATES);
+	tcase_add_loop_test(tcase, an_ep_that_somebody_else_has_is_not_freed, 0, T_EP_STATES);
 	tcase_add_test(tcase, an_ep_with_an_srq_checks_its_arguments);
 	return t_run(suite);
 }

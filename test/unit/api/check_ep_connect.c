@@ -106,18 +106,6 @@ static void teardown(void)
 	t_ep_ia_close(&here);
 }
 
-static const DAT_EP_STATE states[] = {DAT_EP_STATE_UNCONNECTED,
-				      DAT_EP_STATE_RESERVED,
-				      DAT_EP_STATE_PASSIVE_CONNECTION_PENDING,
-				      DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
-				      DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING,
-				      DAT_EP_STATE_COMPLETION_PENDING,
-				      DAT_EP_STATE_CONNECTED,
-				      DAT_EP_STATE_DISCONNECT_PENDING,
-				      DAT_EP_STATE_DISCONNECTED};
-
-#define NSTATES ((int)(sizeof(states) / sizeof(states[0])))
-
 static char data[DOFI_MAX_PRIVATE + 1];
 
 /* The arguments of a call that succeeds. */
@@ -269,7 +257,7 @@ END_TEST
 
 START_TEST(only_an_unconnected_ep_connects)
 {
-	DAT_EP_STATE state = states[_i];
+	DAT_EP_STATE state = t_ep_states[_i];
 	bool ok = state == DAT_EP_STATE_UNCONNECTED;
 
 	be_connected();
@@ -283,7 +271,7 @@ END_TEST
 
 START_TEST(only_a_connected_ep_is_duplicated)
 {
-	DAT_EP_STATE state = states[_i];
+	DAT_EP_STATE state = t_ep_states[_i];
 	bool ok = state == DAT_EP_STATE_CONNECTED;
 
 	be_connected();
@@ -410,8 +398,8 @@ int main(void)
 	tcase_add_loop_test(tcase, without_memory_no_connection_begins, 0, 2);
 	tcase_add_test(tcase, connect_checks_its_arguments);
 	tcase_add_test(tcase, dup_connect_checks_its_arguments);
-	tcase_add_loop_test(tcase, only_an_unconnected_ep_connects, 0, NSTATES);
-	tcase_add_loop_test(tcase, only_a_connected_ep_is_duplicated, 0, NSTATES);
+	tcase_add_loop_test(tcase, only_an_unconnected_ep_connects, 0, T_EP_STATES);
+	tcase_add_loop_test(tcase, only_a_connected_ep_is_duplicated, 0, T_EP_STATES);
 	tcase_add_loop_test(tcase, an_ep_without_pz_or_connect_evd_is_not_ready, 0, 2);
 	tcase_add_test(tcase, an_abrupt_disconnect_ends_the_connection_at_once);
 	tcase_add_test(tcase, a_graceful_disconnect_lets_a_connection_finish);
