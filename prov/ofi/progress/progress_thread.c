@@ -8,7 +8,6 @@
 #include "base/thread.h"
 #include "fabric/eqs.h"
 #include "fabric/nic.h"
-#include "progress/agent.h"
 #include "progress/driver_sleep.h"
 #include "progress/engine.h"
 #include "progress/engine_fds.h"
@@ -91,10 +90,7 @@ static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 		nanosleep(&nap, NULL);
 		return;
 	}
-	dofi_lock(&ia->engine.lock);
-	dofi_engine_round(ia, true);
-	dofi_unlock(&ia->engine.lock);
-	dofi_cno_run_agents(ia);
+	dofi_wait_round(ia, true);
 }
 
 /*
@@ -113,10 +109,7 @@ static void drive(struct dofi_ia *ia, uint32_t activity)
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire) &&
 	       !atomic_load_explicit(&e->copying, memory_order_relaxed) &&
 	       atomic_load_explicit(&e->activity, memory_order_relaxed) == activity) {
-		dofi_lock(&e->lock);
-		n = dofi_engine_round(ia, full);
-		dofi_unlock(&e->lock);
-		dofi_cno_run_agents(ia);
+		n = dofi_wait_round(ia, full);
 		full = ia->eqs.silent || ++round % DOFI_ROUNDS_PER_FULL == 0;
 		if (n && (ia->cq_wait == FI_WAIT_NONE || ia->moves_alone))
 			continue;

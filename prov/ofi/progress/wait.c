@@ -122,6 +122,17 @@ void dofi_wait_drive_end(struct dofi_ia *ia)
 	deliver(ia);
 }
 
+int dofi_wait_round(struct dofi_ia *ia, bool all)
+{
+	int n;
+
+	dofi_lock(&ia->engine.lock);
+	n = dofi_engine_round(ia, all);
+	dofi_unlock(&ia->engine.lock);
+	dofi_cno_run_agents(ia);
+	return n;
+}
+
 /*
  * ppoll looks for signals only if no descriptor is ready, so a signal may stay pending. One look
  * every ROUNDS_PER_SIGNAL_LOOK rounds makes sure that a driver which always finds work can be
@@ -143,10 +154,7 @@ static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t se
 	int n, ret = 0;
 
 	for (uint32_t round = 1;; round++) {
-		dofi_lock(&ia->engine.lock);
-		n = dofi_engine_round(ia, full);
-		dofi_unlock(&ia->engine.lock);
-		dofi_cno_run_agents(ia);
+		n = dofi_wait_round(ia, full);
 		if (atomic_load(wakeup) != seen)
 			return 0;
 		if (ret == -EINTR || is_interrupted(round, sigmask))

@@ -36,6 +36,12 @@ void dofi_wait_wake(struct dofi_ia *ia, _Atomic uint32_t *wakeup);
 bool dofi_wait_drive_begin(struct dofi_ia *ia);
 void dofi_wait_drive_end(struct dofi_ia *ia);
 
+/*
+ * A round of the engine by a thread that holds no lock, and then the agents that are due. Returns
+ * the number of events handled.
+ */
+int dofi_wait_round(struct dofi_ia *ia, bool all);
+
 /* Ends the sleep of the driver. */
 void dofi_wait_kick(struct dofi_ia *ia);
 /* Ends the sleep of the driver, or the next one if it does not sleep yet. */

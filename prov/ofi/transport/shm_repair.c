@@ -2,6 +2,7 @@
 #include "transport/shm_repair.h"
 
 #include "base/list.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "fabric/quirks.h"
 #include "object/ia.h"
@@ -31,7 +32,7 @@
 struct dofi_shm_peer {
 	struct dofi_list link;
 	struct dofi_shm_map region; /* not mapped if `unknown` */
-	int pidfd;                  /* -1 if `unknown`, or dead */
+	int pidfd;                  /* -1 if `unknown`, dead, or our own process */
 	bool unknown;               /* its death cannot be noticed */
 	bool used, dead, settled;
 	bool forgotten; /* the entry is removed when the process dies */
@@ -50,7 +51,7 @@ struct dofi_shm_repair {
 	struct dofi_ia *ia;
 	struct dofi_shm_map own;
 	pthread_t thread;
-	pthread_mutex_t mutex; /* guards the members below; a leaf below engine.lock */
+	struct dofi_lock lock; /* guards the members below */
 	int wake_fd;
 	bool stop;
 	struct dofi_list peers;
@@ -97,6 +98,11 @@ static bool has_mapped(pid_t pid, const struct dofi_shm_map *region)
 	return has;
 }
 
+static bool is_ours(const struct dofi_shm_peer *peer)
+{
+	return !peer->unknown && peer->region.pid == getpid();
+}
+
 static void identify(struct dofi_shm_repair *r, struct dofi_shm_peer *peer, const char *name)
 {
 	int ret = dofi_shm_map_open(&peer->region, name);
@@ -104,6 +110,8 @@ static void identify(struct dofi_shm_repair *r, struct dofi_shm_peer *peer, cons
 	peer->pidfd = -1;
 	if (!ret && peer->region.layout != r->own.layout)
 		ret = -EPROTO;
+	if (!ret && is_ours(peer))
+		return;
 	if (!ret) {
 		peer->pidfd = (int)syscall(SYS_pidfd_open, peer->region.pid, 0);
 		ret = peer->pidfd < 0 ? -errno : 0;
@@ -173,7 +181,7 @@ struct dofi_shm_peer *dofi_shm_repair_watch(struct dofi_ia *ia, const uint8_t *n
 	dofi_assert_held(&ia->engine.lock);
 	if (!r)
 		return NULL;
-	pthread_mutex_lock(&r->mutex);
+	dofi_lock(&r->lock);
 	peer = find(r, (const char *)name);
 	if (!peer)
 		peer = add_peer(r, (const char *)name);
@@ -181,7 +189,7 @@ struct dofi_shm_peer *dofi_shm_repair_watch(struct dofi_ia *ia, const uint8_t *n
 		peer->forgotten = false;
 		peer->used = true;
 	}
-	pthread_mutex_unlock(&r->mutex);
+	dofi_unlock(&r->lock);
 	wake(r);
 	return peer;
 }
@@ -193,9 +201,9 @@ void dofi_shm_repair_use(struct dofi_ia *ia, struct dofi_shm_peer *peer, bool us
 	dofi_assert_held(&ia->engine.lock);
 	if (!r || !peer)
 		return;
-	pthread_mutex_lock(&r->mutex);
+	dofi_lock(&r->lock);
 	peer->used = used;
-	pthread_mutex_unlock(&r->mutex);
+	dofi_unlock(&r->lock);
 	if (!used)
 		wake(r);
 }
@@ -207,12 +215,12 @@ void dofi_shm_repair_forget(struct dofi_ia *ia, struct dofi_shm_peer *peer, bool
 	dofi_assert_held(&ia->engine.lock);
 	if (!r || !peer)
 		return;
-	pthread_mutex_lock(&r->mutex);
+	dofi_lock(&r->lock);
 	peer->used = false;
 	peer->forgotten = true;
-	if (closed || peer->unknown)
+	if (closed || peer->unknown || is_ours(peer))
 		free_peer(r, peer);
-	pthread_mutex_unlock(&r->mutex);
+	dofi_unlock(&r->lock);
 	wake(r);
 }
 
@@ -437,20 +445,20 @@ static void *repair(void *arg)
 	struct dofi_shm_repair *r = arg;
 	bool more = false;
 
-	pthread_mutex_lock(&r->mutex);
+	dofi_lock(&r->lock);
 	while (!r->stop) {
 		nfds_t n = watch_all(r);
 		uint64_t count;
 
-		pthread_mutex_unlock(&r->mutex);
+		dofi_unlock(&r->lock);
 		poll(r->fds, n, more ? LOOK_MS : -1);
 		if (r->fds[0].revents && read(r->wake_fd, &count, sizeof(count)) < 0)
 			count = 0;
-		pthread_mutex_lock(&r->mutex);
+		dofi_lock(&r->lock);
 		bury_dead(r);
 		more = step(r);
 	}
-	pthread_mutex_unlock(&r->mutex);
+	dofi_unlock(&r->lock);
 	return NULL;
 }
 
@@ -484,7 +492,7 @@ void dofi_shm_repair_open(struct dofi_ia *ia, const uint8_t *name)
 	if (r) {
 		r->ia = ia;
 		dofi_list_init(&r->peers);
-		pthread_mutex_init(&r->mutex, NULL);
+		dofi_lock_init_level(&r->lock, DOFI_LEVEL_LEAF);
 		ret = start(r, (const char *)name);
 	}
 	if (!ret) {
@@ -506,9 +514,9 @@ void dofi_shm_repair_close(struct dofi_ia *ia)
 
 	if (!r)
 		return;
-	pthread_mutex_lock(&r->mutex);
+	dofi_lock(&r->lock);
 	r->stop = true;
-	pthread_mutex_unlock(&r->mutex);
+	dofi_unlock(&r->lock);
 	wake(r);
 	pthread_join(r->thread, NULL);
 	ia->shm_repair = NULL;
@@ -518,6 +526,6 @@ void dofi_shm_repair_close(struct dofi_ia *ia)
 	dofi_live_threads_free(&r->waiters);
 	dofi_shm_map_close(&r->own);
 	close(r->wake_fd);
-	pthread_mutex_destroy(&r->mutex);
+	dofi_lock_fini(&r->lock);
 	free(r);
 }

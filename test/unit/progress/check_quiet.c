@@ -7,6 +7,7 @@
 #include "t_hooks.h"
 #include "unit.h"
 
+#include "../../../prov/ofi/progress/agent.h"
 #include "../../../prov/ofi/progress/cno.h"
 #include "../../../prov/ofi/progress/progress_thread.c"
 

@@ -438,6 +438,26 @@ START_TEST(a_peer_that_cannot_be_watched_has_no_descriptor)
 }
 END_TEST
 
+/* Another IA of this process, or a peer that presents our own address. */
+START_TEST(our_own_process_is_not_watched)
+{
+	struct dofi_shm_peer *peer;
+	int next;
+
+	open_own();
+	next = eventfd(0, 0);
+	close(next);
+	for (int i = 0; i < 5000; i++) {
+		peer = watch(own_name);
+		ck_assert_ptr_nonnull(peer);
+		ck_assert_int_eq(fcntl(next, F_GETFD), -1);
+		stop_using(peer);
+		forget(peer, false);
+	}
+	close_own();
+}
+END_TEST
+
 /* Until the thread that repairs has woken the one that drives the engine. */
 static void await_kick(void)
 {
@@ -567,6 +587,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_stopped_process_keeps_its_lock, HOLDER, CLAIMER + 1);
 	tcase_add_loop_test(tcase, a_peer_that_cannot_be_watched_keeps_its_lock, 0, REASONS);
 	tcase_add_loop_test(tcase, a_peer_that_cannot_be_watched_has_no_descriptor, 0, REASONS);
+	tcase_add_test(tcase, our_own_process_is_not_watched);
 	tcase_add_test(tcase, a_dead_peer_is_settled_when_it_is_used_no_more);
 	tcase_add_test(tcase, a_forgotten_peer_that_returns_is_the_same);
 	tcase_add_test(tcase, more_peers_than_can_be_watched);
