@@ -19,7 +19,7 @@ BLANK = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+
                    r"|^#(?:[^\n]*\\\n)*[^\n]*", re.S | re.M)
 NAME = re.compile(r"(\w+)\s*\(")
 # Calls without an effect that a test could see.
-SILENT = re.compile(r"\w*(?i:log|assert|probe|valgrind|trace)\w*$")
+SILENT = re.compile(r"\w*(?i:log|assert|probe|valgrind|trace|tsan)\w*$|dofi_lock_fini$")
 KEYWORDS = set("if for while switch return sizeof do else case default goto break continue "
                "typeof __typeof__ defined __attribute__".split())
 # The kind of a dropped call, by the name of the function.
@@ -92,6 +92,15 @@ def closing(text, start):
         if not depth:
             return i + 1
     return len(text)
+
+
+def without_silent(body):
+    """The body, the same length, without the arguments of calls that no test could see."""
+    for match in NAME.finditer(body):
+        if SILENT.match(match[1]):
+            begin, end = match.end(), closing(body, match.end() - 1) - 1
+            body = body[:begin] + re.sub(r"[^\n]", " ", body[begin:end]) + body[end:]
+    return body
 
 
 def operators(body):
@@ -168,7 +177,7 @@ def mutants_of(file, text):
     masked = mask(text)
     seen = collections.Counter()
     for function, begin, end in functions(masked):
-        body = masked[begin:end]
+        body = without_silent(masked[begin:end])
         found = set()
         for source in (operators, codes, numbers, flags, conditions, statements):
             found.update(source(body))
