@@ -11,6 +11,7 @@
 #include "cm/stranger.h"
 #include "cm/wire.h"
 #include "base/clock.h"
+#include "fabric/netdev.h"
 #include "progress/timer.h"
 #include "progress/engine_fds.h"
 #include "progress/engine.h"
@@ -77,6 +78,22 @@ static bool recover(struct dofi_sp *sp, int err)
 	return err != ENOBUFS && err != ENOMEM;
 }
 
+/* The next connection; -1 with errno. */
+static int accept_next(const struct dofi_sp *sp)
+{
+	struct sockaddr_storage raw, source;
+	socklen_t size = sizeof(raw);
+	int fd = accept4(sp->fd.fd, (struct sockaddr *)&raw, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0 || !sp->checks_source ||
+	    (dofi_addr_set(&source, (const struct sockaddr *)&raw, 0) &&
+	     dofi_netdev_is_ours(&source)))
+		return fd;
+	close(fd);
+	errno = ECONNABORTED; /* the next one may be from this host */
+	return -1;
+}
+
 static void listener_ready(struct dofi_fd *watched, uint32_t events)
 {
 	struct dofi_sp *sp = DOFI_CONTAINER(watched, struct dofi_sp, fd);
@@ -84,7 +101,7 @@ static void listener_ready(struct dofi_fd *watched, uint32_t events)
 
 	(void)events;
 	for (int i = 0; i < ACCEPTS_PER_TURN && sp->fd.fd >= 0; i++) {
-		fd = accept4(sp->fd.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		fd = accept_next(sp);
 		if (fd >= 0) {
 			if (!dofi_stranger_adopt(sp->obj.ia, fd))
 				close(fd);
@@ -100,11 +117,11 @@ static void listener_ready(struct dofi_fd *watched, uint32_t events)
 /* --- listening --- */
 
 /*
- * Other hosts cannot use the fabric, so the socket must not answer them. What a host sends to its
- * own addresses comes by the loopback device; the filter drops packets from other devices. 0 or
- * -errno.
+ * Other hosts cannot use the fabric, so the socket should not answer them. What a host sends to its
+ * own addresses comes by the loopback device; the filter drops packets from other devices. Some
+ * kernels take no filter of a user. Then the listener closes what comes from other hosts.
  */
-static int confine_to_host(int fd)
+static bool is_confined_to_host(const struct dofi_ia *ia, int fd)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_HATYPE)),
@@ -114,13 +131,18 @@ static int confine_to_host(int fd)
 	};
 	struct sock_fprog filter = {.len = sizeof(code) / sizeof(*code), .filter = code};
 
-	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) ? -errno : 0;
+	if (!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)))
+		return true;
+	DOFI_LOG_I("%s: the kernel takes no socket filter: %s. Connections of other hosts are "
+		   "accepted and closed",
+		   ia->name, strerror(errno));
+	return false;
 }
 
-static int open_listener(const struct dofi_ia *ia, const struct sockaddr_storage *addr, int *fd_p)
+static int open_listener(struct dofi_sp *sp, const struct sockaddr_storage *addr)
 {
 	int fd = socket(addr->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int ret, on = 1;
+	int ret = 0, on = 1;
 
 	if (fd < 0)
 		return -errno;
@@ -129,14 +151,13 @@ static int open_listener(const struct dofi_ia *ia, const struct sockaddr_storage
 	 * other.
 	 */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	ret = ia->host_only ? confine_to_host(fd) : 0;
-	if (!ret &&
-	    (bind(fd, (const struct sockaddr *)addr, dofi_addr_len(addr)) || listen(fd, BACKLOG)))
+	sp->checks_source = sp->obj.ia->host_only && !is_confined_to_host(sp->obj.ia, fd);
+	if (bind(fd, (const struct sockaddr *)addr, dofi_addr_len(addr)) || listen(fd, BACKLOG))
 		ret = -errno;
 	if (ret)
 		close(fd);
 	else
-		*fd_p = fd;
+		sp->fd.fd = fd;
 	return ret;
 }
 
@@ -154,12 +175,12 @@ static int open_for_ia(struct dofi_sp *sp, uint16_t port)
 		const struct sockaddr_storage any = {.ss_family = ia->addr.ss_family};
 
 		dofi_addr_set(&addr, (const struct sockaddr *)&any, port);
-		if (!open_listener(ia, &addr, &sp->fd.fd))
+		if (!open_listener(sp, &addr))
 			return 0;
 	}
 	if (!dofi_addr_set(&addr, (struct sockaddr *)&ia->addr, port))
 		return -EAFNOSUPPORT;
-	return open_listener(ia, &addr, &sp->fd.fd);
+	return open_listener(sp, &addr);
 }
 
 static int listen_at(struct dofi_sp *sp, uint16_t port)

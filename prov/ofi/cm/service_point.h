@@ -13,6 +13,7 @@ struct dofi_sp {
 	struct dofi_list link;   /* ia->cm.listeners while it listens */
 	struct dofi_fd fd;       /* listening socket; fd -1 when closed */
 	struct dofi_timer pause; /* out of descriptors: accepts again when it fires */
+	bool checks_source;      /* other hosts reach the socket and must be turned away */
 	int claim_fd;            /* holds a long conn_qual on the whole host; or -1 */
 	uint64_t conn_qual;
 	struct dofi_evd *evd;

@@ -48,11 +48,13 @@ static int bind_error;
 
 void __wrap_dofi_wait_kick(struct dofi_ia *of);
 T_STAND_IN int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags);
+T_STAND_IN int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
 T_STAND_IN int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t size);
 int __real_bind(int fd, const struct sockaddr *addr, socklen_t size);
 T_STAND_IN int __wrap_socket(int family, int type, int protocol);
 int __real_socket(int family, int type, int protocol);
 int __real_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags);
+int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
 
 void __wrap_dofi_wait_kick(struct dofi_ia *of)
 {
@@ -84,10 +86,27 @@ int __wrap_socket(int family, int type, int protocol)
 	return fd;
 }
 
+static bool no_filters;           /* the kernel takes no filters of sockets */
+static const char *source = NULL; /* the address that a new connection seems to come from */
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	if (!no_filters || level != SOL_SOCKET || name != SO_ATTACH_FILTER)
+		return __real_setsockopt(fd, level, name, value, size);
+	errno = EPERM;
+	return -1;
+}
+
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags)
 {
-	if (!no_descriptors)
-		return __real_accept4(fd, addr, size_p, flags);
+	int new;
+
+	if (!no_descriptors) {
+		new = __real_accept4(fd, addr, size_p, flags);
+		if (new >= 0 && addr && source)
+			((struct sockaddr_in *)addr)->sin_addr.s_addr = inet_addr(source);
+		return new;
+	}
 	no_descriptors--;
 	errno = accept_error;
 	return -1;
@@ -648,6 +667,43 @@ START_TEST(the_address_of_a_service_point)
 }
 END_TEST
 
+/* What comes from other hosts is closed, and the listener goes on. */
+START_TEST(a_service_point_without_a_filter)
+{
+	struct dofi_sp sp = {0};
+	char byte;
+
+	ia.host_only = true;
+	no_filters = true;
+	listen_here(&sp);
+	ck_assert_int_eq(filter_of(sp.fd.fd), 0);
+	source = "192.0.2.1";
+	dial(&sp);
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(ia.cm.nstrangers, 0);
+	ck_assert_int_eq(recv(peers[0], &byte, 1, 0), 0);
+	source = NULL;
+	dial(&sp);
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(ia.cm.nstrangers, 1);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+/* On a fabric with addresses, peers are on other hosts. */
+START_TEST(a_service_point_for_other_hosts)
+{
+	struct dofi_sp sp = {0};
+
+	source = "192.0.2.1";
+	listen_here(&sp);
+	dial(&sp);
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(ia.cm.nstrangers, 1);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
 /* Another IA has the port at one of the host's addresses. */
 START_TEST(a_port_that_is_taken_elsewhere_is_free_here)
 {
@@ -996,6 +1052,8 @@ int main(void)
 	tcase_add_loop_test(tc, a_port_that_is_refused, 0,
 			    (int)(sizeof(refusals) / sizeof(refusals[0])));
 	tcase_add_loop_test(tc, the_address_of_a_service_point, 0, 3);
+	tcase_add_test(tc, a_service_point_without_a_filter);
+	tcase_add_test(tc, a_service_point_for_other_hosts);
 	tcase_add_test(tc, a_port_that_is_taken_elsewhere_is_free_here);
 	tcase_add_test(tc, a_long_qualifier_takes_the_next_port);
 	tcase_add_test(tc, a_long_qualifier_is_exclusive);
