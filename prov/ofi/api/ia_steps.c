@@ -13,6 +13,7 @@
 #include "fabric/env.h"
 #include "fabric/eqs.h"
 #include "fabric/fid.h"
+#include "fabric/info.h"
 #include "fabric/mr_cache.h"
 #include "fabric/quirks.h"
 #include "object/ctxtab.h"
@@ -136,38 +137,64 @@ static const struct step {
 	const char *what;
 	int (*begin)(struct dofi_ia *ia);
 	void (*end)(struct dofi_ia *ia);
+	bool alone; /* with DOFI_QUIRK_SETUP_RACES, while no other IA takes such a step */
 } steps[] = {
-	{"finding the key that peers need", find_key, forget_key},
-	{"looking for descriptors", spare_descriptors, NULL},
-	{"opening the fabric", open_fabric, close_fabric},
-	{"choosing variables of libfabric", choose_variables, NULL},
-	{"opening the domain", open_domain, close_domain},
-	{"turning the cache of keys off", disable_key_cache, NULL},
-	{"looking at atomic operations", look_at_atomics, NULL},
-	{"opening the event queues", open_eqs, close_eqs},
-	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
-	{"setting up the event engine", dofi_engine_init, dofi_engine_fini},
-	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini},
-	{"setting up the transport", open_trans, close_trans},
-	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
-	{"setting up the scratch memory", dofi_scratch_open, close_scratch},
-	{"setting up the guard byte", dofi_guard_open, dofi_guard_close},
-	{"looking at the cache of registrations", dofi_mr_cached_look, NULL},
-	{"setting up the credits", dofi_credit_init, dofi_credit_fini},
-	{"setting up shared memory between processes", dofi_memory_open, NULL},
-	{"setting up the control slots", dofi_ctrl_slots_open, dofi_ctrl_slots_close},
-	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
-	{"setting up wakeups between processes", dofi_wakeup_open, dofi_wakeup_close},
-	{"starting the event engine", dofi_progress_start, dofi_progress_stop},
+	{"finding the key that peers need", find_key, forget_key, false},
+	{"looking for descriptors", spare_descriptors, NULL, false},
+	{"opening the fabric", open_fabric, close_fabric, true},
+	{"choosing variables of libfabric", choose_variables, NULL, false},
+	{"opening the domain", open_domain, close_domain, true},
+	{"turning the cache of keys off", disable_key_cache, NULL, false},
+	{"looking at atomic operations", look_at_atomics, NULL, false},
+	{"opening the event queues", open_eqs, close_eqs, true},
+	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close, true},
+	{"setting up the event engine", dofi_engine_init, dofi_engine_fini, false},
+	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini, false},
+	{"setting up the transport", open_trans, close_trans, true},
+	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini, false},
+	{"setting up the scratch memory", dofi_scratch_open, close_scratch, false},
+	{"setting up the guard byte", dofi_guard_open, dofi_guard_close, false},
+	{"looking at the cache of registrations", dofi_mr_cached_look, NULL, false},
+	{"setting up the credits", dofi_credit_init, dofi_credit_fini, false},
+	{"setting up shared memory between processes", dofi_memory_open, NULL, false},
+	{"setting up the control slots", dofi_ctrl_slots_open, dofi_ctrl_slots_close, false},
+	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini, false},
+	{"setting up wakeups between processes", dofi_wakeup_open, dofi_wakeup_close, false},
+	{"starting the event engine", dofi_progress_start, dofi_progress_stop, false},
 };
 
 #define NSTEPS (sizeof(steps) / sizeof(steps[0]))
 
+static int begin_step(struct dofi_ia *ia, const struct step *step)
+{
+	bool alone = step->alone && ia->quirks & DOFI_QUIRK_SETUP_RACES;
+	int ret;
+
+	if (alone)
+		dofi_setup_begin();
+	ret = step->begin(ia);
+	if (alone)
+		dofi_setup_end();
+	return ret;
+}
+
+static void end_step(struct dofi_ia *ia, const struct step *step)
+{
+	bool alone = step->alone && ia->quirks & DOFI_QUIRK_SETUP_RACES;
+
+	if (!step->end)
+		return;
+	if (alone)
+		dofi_setup_begin();
+	step->end(ia);
+	if (alone)
+		dofi_setup_end();
+}
+
 static void end_steps(struct dofi_ia *ia, size_t from)
 {
 	while (from-- > 0)
-		if (steps[from].end)
-			steps[from].end(ia);
+		end_step(ia, &steps[from]);
 }
 
 static const char *advice(const struct dofi_ia *ia, int err, char text[DOFI_MR_LIMIT_SIZE])
@@ -183,7 +210,7 @@ static const char *advice(const struct dofi_ia *ia, int err, char text[DOFI_MR_L
 int dofi_ia_steps_begin(struct dofi_ia *ia)
 {
 	for (size_t i = 0; i < NSTEPS; i++) {
-		int ret = dofi_descriptors_error(steps[i].begin(ia));
+		int ret = dofi_descriptors_error(begin_step(ia, &steps[i]));
 
 		if (ret) {
 			char limit[DOFI_MR_LIMIT_SIZE];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fabric/absent.h"
 
+#include "fabric/info.h"
+
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -116,8 +118,7 @@ void dofi_absent_explain(const char *provider, FILE *out)
 			provider);
 		return;
 	}
-	if (fi_getinfo(FI_VERSION(1, 17), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list))
-		list = NULL;
+	dofi_getinfo(FI_VERSION(1, 17), NULL, FI_PROV_ATTR_ONLY, NULL, &list);
 	if (*provider && is_there(list, provider)) {
 		fprintf(out, "libfabric has %s, which finds nothing to work on", provider);
 		put_needs(provider, out);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "fabric/foresight.h"
+#include "fabric/info.h"
 #include "fabric/quirks.h"
 #include "fabric/select.h"
 
@@ -38,7 +39,7 @@ static bool can_share_receives(const char *ia_name, const struct fi_info *info)
 {
 	const char *domain = info->domain_attr->name;
 	struct fi_info *hints = shared_hints(domain), *found = NULL;
-	bool can = hints && !fi_getinfo(dofi_api_version(), NULL, NULL, 0, hints, &found) && found;
+	bool can = hints && !dofi_getinfo(dofi_api_version(), NULL, 0, hints, &found) && found;
 
 	fi_freeinfo(found);
 	fi_freeinfo(hints);

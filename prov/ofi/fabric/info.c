@@ -3,7 +3,33 @@
 
 #include "base/addr.h"
 
+#include <pthread.h>
 #include <rdma/fabric.h>
+
+static pthread_mutex_t setup_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void dofi_setup_begin(void)
+{
+	pthread_mutex_lock(&setup_lock);
+}
+
+void dofi_setup_end(void)
+{
+	pthread_mutex_unlock(&setup_lock);
+}
+
+int dofi_getinfo(uint32_t version, const char *node, uint64_t flags, const struct fi_info *hints,
+		 struct fi_info **list_p)
+{
+	int ret;
+
+	dofi_setup_begin();
+	ret = fi_getinfo(version, node, NULL, flags, hints, list_p);
+	dofi_setup_end();
+	if (ret)
+		*list_p = NULL;
+	return ret;
+}
 
 bool dofi_info_addr(const struct fi_info *info, struct sockaddr_storage *addr_p)
 {

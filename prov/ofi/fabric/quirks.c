@@ -50,6 +50,9 @@ static const struct row {
 	 .what = "moves data between processes of one host by a shared memory of its own, which "
 		 "crashes and stays behind",
 	 .answer = "the endpoint is made without FI_LOCAL_COMM, so the card moves them"},
+	{QUIRK(SETUP_RACES), .provider = "efa", .until = V(2, 1), .fate = "mended before 2.1",
+	 .what = "crashes when two threads open or close endpoints at the same time",
+	 .answer = "one IA at a time is opened or closed"},
 	{QUIRK(CLOSED_KEYS), .provider = "efa", .fate = not_mended,
 	 .what = "crashes the target of an RDMA that the card can't do by itself when the key is "
 		 "not valid any more",

@@ -131,11 +131,9 @@ uint32_t dofi_api_version(void)
 
 static int query(const struct fi_info *hints, const char *node, struct fi_info **list_p)
 {
-	int ret = fi_getinfo(dofi_api_version(), node, NULL, node ? FI_SOURCE | FI_NUMERICHOST : 0,
-			     hints, list_p);
+	int ret = dofi_getinfo(dofi_api_version(), node, node ? FI_SOURCE | FI_NUMERICHOST : 0,
+			       hints, list_p);
 
-	if (ret)
-		*list_p = NULL;
 	return ret == -FI_ENODATA ? 0 : ret;
 }
 

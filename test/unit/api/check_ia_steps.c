@@ -115,6 +115,59 @@ START_TEST(atomic_operations_need_all_layers)
 }
 END_TEST
 
+/* --- fabrics that can be set up by one thread at a time --- */
+
+static int inside;
+static bool was_alone;
+
+void __wrap_dofi_setup_begin(void);
+void __wrap_dofi_setup_end(void);
+
+void __wrap_dofi_setup_begin(void)
+{
+	ck_assert_int_eq(inside++, 0);
+}
+
+void __wrap_dofi_setup_end(void)
+{
+	ck_assert_int_eq(inside--, 1);
+}
+
+static int open_it(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	was_alone = inside;
+	return -ENODEV;
+}
+
+static void close_it(struct dofi_ia *of)
+{
+	open_it(of);
+}
+
+START_TEST(steps_that_other_threads_must_not_take_meanwhile)
+{
+	const struct step step = {"a test", open_it, close_it, _i & 1};
+
+	ia.quirks = _i & 2 ? DOFI_QUIRK_SETUP_RACES : 0;
+	ck_assert_int_eq(begin_step(&ia, &step), -ENODEV);
+	ck_assert_int_eq(was_alone, _i == 3);
+	was_alone = false;
+	end_step(&ia, &step);
+	ck_assert_int_eq(was_alone, _i == 3);
+	ck_assert_int_eq(inside, 0);
+}
+END_TEST
+
+/* Threads that wait for another one while they hold the lock could wait for ever. */
+START_TEST(no_step_alone_waits_for_a_thread)
+{
+	for (size_t i = 0; i < NSTEPS; i++)
+		ck_assert(!steps[i].alone ||
+			  (steps[i].end != dofi_progress_stop && steps[i].end != dofi_cm_fini));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("ia_steps");
@@ -125,5 +178,7 @@ int main(void)
 	tcase_add_test(tcase, a_device_with_short_queues_has_an_advice);
 	tcase_add_test(tcase, memory_without_a_limit_needs_no_advice);
 	tcase_add_loop_test(tcase, atomic_operations_need_all_layers, 0, 8);
+	tcase_add_loop_test(tcase, steps_that_other_threads_must_not_take_meanwhile, 0, 4);
+	tcase_add_test(tcase, no_step_alone_waits_for_a_thread);
 	return t_run(suite);
 }

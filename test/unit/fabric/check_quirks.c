@@ -52,9 +52,12 @@ static const struct fabric {
 	uint32_t version;
 	uint64_t quirks;
 } fabrics[] = {
-	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(1, 17), EFA | Q(FEW_RIGHTS) | Q(UNMARKED_DATA)},
-	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(1, 18), EFA | Q(FEW_RIGHTS) | Q(UNMARKED_DATA)},
-	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(1, 19), EFA | Q(FEW_RIGHTS) | Q(WIDE_RIGHTS)},
+	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(1, 17),
+	 EFA | Q(FEW_RIGHTS) | Q(SETUP_RACES) | Q(UNMARKED_DATA)},
+	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(1, 18),
+	 EFA | Q(FEW_RIGHTS) | Q(SETUP_RACES) | Q(UNMARKED_DATA)},
+	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(1, 19),
+	 EFA | Q(FEW_RIGHTS) | Q(SETUP_RACES) | Q(WIDE_RIGHTS)},
 	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 1), EFA | Q(FEW_RIGHTS) | Q(WIDE_RIGHTS)},
 	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 4), EFA | Q(FEW_RIGHTS) | Q(WIDE_RIGHTS)},
 	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 5), EFA},
