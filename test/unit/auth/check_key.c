@@ -336,7 +336,7 @@ START_TEST(test_a_symbolic_link_is_refused)
 	snprintf(link, sizeof(link), "%s/link", dir);
 	ck_assert_int_eq(symlink(file, link), 0);
 	ck_assert_int_eq(load(&key, "key", link), -EACCES);
-	assert_said("symbolic link");
+	assert_said("is a symbolic link: name the file itself");
 }
 END_TEST
 

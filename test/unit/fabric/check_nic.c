@@ -350,6 +350,19 @@ START_TEST(test_without_localities_processes_spread_by_rank)
 }
 END_TEST
 
+#ifdef HAVE_HWLOC
+/* hwloc may read a file that describes another machine than sysfs does (HWLOC_XMLFILE). */
+START_TEST(test_places_are_those_of_hwloc)
+{
+	set_machine(&four, 1);
+	dofi_sysfs = "/nonexistent";
+	bind_to("20");
+	ck_assert_uint_eq(choose(""), 1);
+	ck_why("NUMA distance 10");
+}
+END_TEST
+#endif
+
 START_TEST(test_unknown_device_is_farther_than_any)
 {
 	set_machine(&sparse, _i);
@@ -557,6 +570,32 @@ START_TEST(test_virtual_interfaces)
 }
 END_TEST
 
+/* A folder with a name that no interface can have is none. */
+START_TEST(test_names_of_interfaces)
+{
+	static const struct {
+		const char *name;
+		bool can_be;
+	} names[] = {{"fifteen-letters", true},
+		     {"sixteen--letters", false},
+		     {"", false},
+		     {"../net/veth1", false}};
+	struct fi_pci_attr pci;
+	char path[64];
+
+	t_machine_put("devices/pci0000:00/0000:3b:00.0/net", NULL);
+	t_machine_put("class/net/veth1", NULL);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "class/net/%s", names[i].name);
+		t_machine_put(path, NULL);
+		ck_assert_int_eq(dofi_netdev_is_virtual(names[i].name), names[i].can_be);
+		snprintf(path, sizeof(path), "class/net/%s/device", names[i].name);
+		t_machine_link(path, "devices/pci0000:00/0000:3b:00.0");
+		ck_assert_int_eq(dofi_netdev_pci(names[i].name, &pci), names[i].can_be);
+	}
+}
+END_TEST
+
 /* The loopback is ours without an interface; an address of documentation is no host's. */
 START_TEST(test_addresses_of_this_host)
 {
@@ -659,6 +698,9 @@ int main(void)
 	tcase_add_test(tc, test_cpus_of_the_control_group);
 	tcase_add_loop_test(tc, test_without_a_launcher_the_first_device_is_used, 0, T_SOURCES);
 	tcase_add_test(tc, test_without_localities_processes_spread_by_rank);
+#ifdef HAVE_HWLOC
+	tcase_add_test(tc, test_places_are_those_of_hwloc);
+#endif
 	tcase_add_loop_test(tc, test_unknown_device_is_farther_than_any, 0, T_SOURCES);
 	tcase_add_test(tc, test_single_device);
 	tcase_add_test(tc, test_thread_runs_near_the_device_within_the_process);
@@ -669,6 +711,7 @@ int main(void)
 	tcase_add_test(tc, test_binding_a_thread);
 	tcase_add_test(tc, test_the_thread_goes_where_its_device_is);
 	tcase_add_test(tc, test_virtual_interfaces);
+	tcase_add_test(tc, test_names_of_interfaces);
 	tcase_add_test(tc, test_addresses_of_this_host);
 	tcase_add_loop_test(tc, test_this_machine, 0, T_SOURCES);
 	suite_add_tcase(suite, tc);
