@@ -4,6 +4,7 @@
  * sysfs alone, and some without either.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
@@ -479,6 +480,28 @@ START_TEST(test_subnets)
 }
 END_TEST
 
+/* As far as the subnet reaches, each bit counts, and none behind. */
+START_TEST(test_each_bit_of_a_subnet)
+{
+	for (unsigned int size = 0; size <= 32; size++) {
+		char subnet[64], addr[64];
+
+		snprintf(subnet, sizeof(subnet), "170.85.170.85/%u", size);
+		ck_assert_msg(within(subnet, "170.85.170.85"), "%s", subnet);
+		for (unsigned int bit = 0; bit < 32; bit++) {
+			unsigned int a = 0xaa55aa55u ^ (0x80000000u >> bit);
+
+			snprintf(addr, sizeof(addr), "%u.%u.%u.%u", a >> 24, a >> 16 & 255,
+				 a >> 8 & 255, a & 255);
+			ck_assert_msg(within(subnet, addr) == (bit >= size), "%s in %s", addr,
+				      subnet);
+		}
+	}
+	ck_assert(within("2001:db8::7/128", "2001:db8::7"));
+	ck_assert(!within("2001:db8::7/128", "2001:db8::6"));
+}
+END_TEST
+
 /* Lists as the kernel writes them, and texts that are none. */
 START_TEST(test_lists_of_cpus)
 {
@@ -567,6 +590,41 @@ START_TEST(test_virtual_interfaces)
 	ck_assert(dofi_netdev_pci("ib0", &pci) && pci.device_id == 5);
 	ck_assert(!dofi_netdev_pci("veth1", &pci));
 	ck_assert(!dofi_netdev_pci("../net/eth0", &pci));
+}
+END_TEST
+
+static int open_files(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* Interfaces lie on others, up to four deep; the kernel allows no circle, but a file may tell it.
+ */
+START_TEST(test_interfaces_on_interfaces)
+{
+	int before = open_files();
+
+	t_machine_put("class/net/eth0/device", NULL);
+	t_machine_put("class/net/bond1/lower_eth0", NULL);
+	t_machine_put("class/net/bond1/uevent", "DEVTYPE=bond\nINTERFACE=bond1\n");
+	t_machine_put("class/net/two/lower_bond1", NULL);
+	t_machine_put("class/net/three/lower_two", NULL);
+	t_machine_put("class/net/four/lower_three", NULL);
+	t_machine_put("class/net/five/lower_four", NULL);
+	t_machine_put("class/net/ring0/lower_ring1", NULL);
+	t_machine_put("class/net/ring1/lower_ring0", NULL);
+	t_machine_put("class/net/geneve0/lower_eth0", NULL);
+	t_machine_put("class/net/geneve0/uevent", "INTERFACE=geneve0\nDEVTYPE=geneve\n");
+	ck_assert(!dofi_netdev_is_virtual("bond1"));
+	ck_assert(!dofi_netdev_is_virtual("four"));
+	ck_assert(dofi_netdev_is_virtual("five"));
+	ck_assert(dofi_netdev_is_virtual("ring0"));
+	ck_assert(dofi_netdev_is_virtual("geneve0"));
+	ck_assert_int_eq(open_files(), before);
 }
 END_TEST
 
@@ -707,10 +765,12 @@ int main(void)
 	tcase_add_test(tc, test_invalid_parameters_are_refused);
 	tcase_add_test(tc, test_pci_addresses);
 	tcase_add_test(tc, test_subnets);
+	tcase_add_test(tc, test_each_bit_of_a_subnet);
 	tcase_add_test(tc, test_lists_of_cpus);
 	tcase_add_test(tc, test_binding_a_thread);
 	tcase_add_test(tc, test_the_thread_goes_where_its_device_is);
 	tcase_add_test(tc, test_virtual_interfaces);
+	tcase_add_test(tc, test_interfaces_on_interfaces);
 	tcase_add_test(tc, test_names_of_interfaces);
 	tcase_add_test(tc, test_addresses_of_this_host);
 	tcase_add_loop_test(tc, test_this_machine, 0, T_SOURCES);
