@@ -505,7 +505,8 @@ END_TEST
 /* Lists as the kernel writes them, and texts that are none. */
 START_TEST(test_lists_of_cpus)
 {
-	static const char *const wrong[] = {"", "x", "1x", "1-", "1-x", "3-1", "1,", "1,,2", "1 2"};
+	static const char *const wrong[] = {"",   "x",    "1x",  "1-",    "1-x",  "3-1",
+					    "1,", "1,,2", "1 2", "00001", "9999", "1-9999"};
 	struct dofi_cpus cpus;
 	char text[64];
 
@@ -516,6 +517,67 @@ START_TEST(test_lists_of_cpus)
 	ck_assert(!dofi_cpus_parse(&cpus, text));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ck_assert_msg(!dofi_cpus_parse(&cpus, wrong[i]), "%s", wrong[i]);
+}
+END_TEST
+
+/* Of the whole set each CPU counts, and no memory behind it is used. */
+START_TEST(test_sets_of_cpus)
+{
+	static const unsigned int cpus[] = {0, 1, 63, 64, 65, 500, DOFI_CPUS_MAX - 1};
+	static const struct dofi_cpus none;
+	struct {
+		struct dofi_cpus set;
+		unsigned long behind;
+	} all, one, both;
+	char text[32], wanted[32];
+
+	memset(&all, 0xff, sizeof(all));
+	ck_assert_str_eq(dofi_cpus_text(&all.set, text, sizeof(text)), "0-8191");
+	for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
+		struct dofi_cpus rest = all.set;
+
+		memset(&one, 0, sizeof(one));
+		ck_assert(dofi_cpus_empty(&one.set));
+		one.behind = 1;
+		ck_assert(dofi_cpus_empty(&one.set));
+		dofi_cpus_add(&one.set, cpus[i]);
+		ck_assert(!dofi_cpus_empty(&one.set));
+		memset(&both, 0, sizeof(both));
+		dofi_cpus_and(&both.set, &one.set, &all.set);
+		ck_assert_mem_eq(&both.set, &one.set, sizeof(one.set));
+		ck_assert_uint_eq(both.behind, 0);
+		rest.bits[cpus[i] / (8 * sizeof(long))] ^= 1ul << cpus[i] % (8 * sizeof(long));
+		dofi_cpus_and(&both.set, &one.set, &rest);
+		ck_assert(dofi_cpus_empty(&both.set));
+		all.behind = 0;
+		ck_assert(dofi_cpus_within(&one.set, &all.set));
+		all.behind = ~0ul;
+		ck_assert(!dofi_cpus_within(&one.set, &rest));
+		ck_assert(!dofi_cpus_within(&all.set, &rest));
+		ck_assert(dofi_cpus_within(&none, &one.set));
+		snprintf(wanted, sizeof(wanted), "%u", cpus[i]);
+		ck_assert_str_eq(dofi_cpus_text(&one.set, text, sizeof(text)), wanted);
+		ck_assert(dofi_cpus_parse(&both.set, text));
+		ck_assert_mem_eq(&both.set, &one.set, sizeof(one.set));
+	}
+}
+END_TEST
+
+START_TEST(test_a_list_of_cpus_that_is_cut_off)
+{
+	static const char whole[] = "0-3,8,10-11";
+	struct dofi_cpus cpus;
+	char text[32];
+
+	ck_assert(dofi_cpus_parse(&cpus, whole));
+	for (size_t size = 1; size <= sizeof(whole) + 1; size++) {
+		memset(text, '#', sizeof(text));
+		dofi_cpus_text(&cpus, text, size);
+		ck_assert_uint_lt(strnlen(text, size), size);
+		ck_assert_int_eq(strncmp(text, whole, strlen(text)), 0);
+		ck_assert_int_eq(text[size], '#');
+	}
+	ck_assert_str_eq(dofi_cpus_text(&cpus, text, sizeof(whole)), whole);
 }
 END_TEST
 
@@ -767,6 +829,8 @@ int main(void)
 	tcase_add_test(tc, test_subnets);
 	tcase_add_test(tc, test_each_bit_of_a_subnet);
 	tcase_add_test(tc, test_lists_of_cpus);
+	tcase_add_test(tc, test_sets_of_cpus);
+	tcase_add_test(tc, test_a_list_of_cpus_that_is_cut_off);
 	tcase_add_test(tc, test_binding_a_thread);
 	tcase_add_test(tc, test_the_thread_goes_where_its_device_is);
 	tcase_add_test(tc, test_virtual_interfaces);
