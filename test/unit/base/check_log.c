@@ -95,6 +95,7 @@ static void take(int priority, const char *fmt, va_list args)
 	int n;
 
 	ck_assert_int_lt(nsyslogged, 4);
+	ck_assert_int_eq(priority & LOG_FACMASK, LOG_USER);
 	n = snprintf(syslogged[nsyslogged], sizeof(syslogged[0]), "%d ", priority & LOG_PRIMASK);
 	vsnprintf(syslogged[nsyslogged] + n, sizeof(syslogged[0]) - (size_t)n, fmt, args);
 	nsyslogged++;
