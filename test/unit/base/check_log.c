@@ -205,6 +205,8 @@ START_TEST(the_level_of_ofed_holds_if_ours_is_not_set)
 	ck_assert_int_eq(dofi_log_level, ofed_levels[_i].level);
 	dofi_log_set_level("info");
 	ck_assert_int_eq(dofi_log_level, DOFI_LOG_INFO);
+	dofi_log_set_level("off");
+	ck_assert_int_eq(dofi_log_level, DOFI_LOG_OFF);
 }
 END_TEST
 
@@ -255,6 +257,9 @@ START_TEST(control_characters_are_replaced)
 {
 	int fd = t_capture(STDERR_FILENO);
 
+	dofi_log_line(DOFI_LOG_WARN, "%s", "");
+	ck_assert_str_eq(t_captured(fd), "dat-ofi: \n");
+	fd = t_capture(STDERR_FILENO);
 	dofi_log_line(DOFI_LOG_WARN, "%s", "a\n\x1b[1m\x1f \x7f~\xc3\xa4");
 	ck_assert_str_eq(t_captured(fd), "dat-ofi: a??[1m? ?~\xc3\xa4\n");
 }
