@@ -117,6 +117,7 @@ unit_tests = \
 	%D%/unit/cm/check_invalidation \
 	%D%/unit/registry/check_strerror1 %D%/unit/registry/check_strerror2 \
 	%D%/unit/progress/check_timer \
+	%D%/unit/progress/check_unfold1 %D%/unit/progress/check_unfold2 \
 	%D%/unit/transport/check_memory \
 	%D%/unit/transport/check_memory_box \
 	%D%/unit/transport/check_memory_in \
@@ -376,6 +377,13 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_progress_check_evd2_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_evd2_LINK = $(LINK) $(fake_ia_wraps)
 %C%_unit_progress_check_evd2_LDADD = $(p2_libs)
+
+%C%_unit_progress_check_unfold1_SOURCES = %D%/unit/progress/check_unfold.c $(t_headers)
+%C%_unit_progress_check_unfold1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_progress_check_unfold1_LDADD = $(p1_libs)
+%C%_unit_progress_check_unfold2_SOURCES = %D%/unit/progress/check_unfold.c $(t_headers)
+%C%_unit_progress_check_unfold2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_unfold2_LDADD = $(p2_libs)
 
 # The program replaces the registry, whose functions the provider looks up by name, hence
 # -export-dynamic.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "auth/session.h"
 
+#include <endian.h>
 #include <string.h>
 
 #define LABEL_SIZE 16u
@@ -37,12 +38,13 @@ bool dofi_session_start(struct dofi_session *session, const struct dofi_key *key
 static bool seal_of(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_session *session,
 		    enum dofi_role sender, uint64_t number, const void *frame, size_t size)
 {
-	uint8_t bytes[9] = {(uint8_t)sender};
-	const struct dofi_bytes parts[] = {{bytes, sizeof(bytes)}, {frame, size}};
+	const uint8_t role = (uint8_t)sender;
+	const uint64_t order = htobe64(number);
+	const struct dofi_bytes parts[] = {{&role, sizeof(role)},
+					   {&order, sizeof(order)},
+					   {frame, size}};
 
-	for (size_t i = 0; i < 8; i++)
-		bytes[1 + i] = (uint8_t)(number >> (56 - 8 * i));
-	return dofi_hmac_by(mac, &session->key, parts, 2);
+	return dofi_hmac_by(mac, &session->key, parts, 3);
 }
 
 bool dofi_session_seal(struct dofi_session *session, uint8_t seal[DOFI_SEAL_SIZE],

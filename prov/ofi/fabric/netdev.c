@@ -3,6 +3,7 @@
 
 #include "fabric/topo.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <ifaddrs.h>
 #include <limits.h>
@@ -32,7 +33,7 @@ bool dofi_subnet_parse(struct dofi_subnet *subnet, const char *text)
 	subnet->size = bits;
 	if (!text[length])
 		return true;
-	if (text[length + 1] < '0' || text[length + 1] > '9')
+	if (!isdigit((unsigned char)text[length + 1]))
 		return false;
 	subnet->size = (unsigned int)strtoul(text + length + 1, &end, 10);
 	return !*end && subnet->size <= bits;

@@ -160,6 +160,8 @@ ssize_t __wrap_read(int fd, void *bytes, size_t size)
 /* The provider opens folders by it, never creates a file. */
 int __wrap_open(const char *path, int flags, ...)
 {
+	if (!strcmp(path, "/dev/shm") || !strcmp(path, "/tmp"))
+		ck_assert_int_eq(flags & (O_DIRECTORY | O_CLOEXEC), O_DIRECTORY | O_CLOEXEC);
 	if (not_opened && !strncmp(path, not_opened, strlen(not_opened))) {
 		errno = open_error;
 		return -1;
@@ -336,7 +338,7 @@ START_TEST(test_a_symbolic_link_is_refused)
 	snprintf(link, sizeof(link), "%s/link", dir);
 	ck_assert_int_eq(symlink(file, link), 0);
 	ck_assert_int_eq(load(&key, "key", link), -EACCES);
-	assert_said("symbolic link");
+	assert_said("is a symbolic link: name the file itself");
 }
 END_TEST
 
@@ -489,6 +491,10 @@ START_TEST(test_the_first_use_makes_a_file_in_the_home)
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 07777, 0600);
 	ck_assert_uint_eq(st.st_nlink, 1);
+	*strrchr(path, '/') = '\0';
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, _i ? 0 : 0700);
+	user_file(path);
 	fd = open(path, O_RDONLY);
 	ck_assert_int_eq(read(fd, text, sizeof(text)), DIGITS + 1);
 	close(fd);
@@ -519,6 +525,92 @@ START_TEST(test_a_home_of_another_user_is_not_used)
 }
 END_TEST
 
+static int open_files(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* No place is a home but a folder of the user with an absolute path; and no descriptor is left. */
+START_TEST(test_what_is_no_home)
+{
+	char other[128], none[128];
+	const char *const homes[] = {"", ".", file, none, other};
+	struct dofi_key key;
+	int before;
+
+	put_secret(SECRET);
+	snprintf(none, sizeof(none), "%s/none", dir);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	ck_assert_int_eq(mkdir(other, 0777), 0);
+	ck_assert_int_eq(chdir(dir), 0);
+	if (geteuid())
+		strcpy(other, "/proc/1");
+	else
+		ck_assert_int_eq(chown(other, NOBODY, NOBODY), 0);
+	before = open_files();
+	has_database = true;
+	for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]); i++) {
+		setenv("HOME", homes[i], 1);
+		home_of_user = (char *)(uintptr_t)homes[i];
+		ck_assert_msg(load(&key, "user", "") == -ENOENT, "%s", homes[i]);
+		home_of_user = dir;
+		ck_assert_msg(!load(&key, "user", ""), "%s", homes[i]);
+		ck_assert_int_eq(strncmp(key.path, dir, strlen(dir)), 0);
+	}
+	ck_assert_int_eq(open_files(), before);
+}
+END_TEST
+
+/* The array of the library has a limit, and no other folder is used instead. */
+START_TEST(test_a_home_with_a_long_path)
+{
+	enum { LIMIT = 384 };
+	char home[LIMIT + 1];
+	struct dofi_key key;
+	size_t begin;
+
+	begin = (size_t)snprintf(home, sizeof(home), "%s/%0150d", dir, 0);
+	ck_assert_int_eq(mkdir(home, 0700), 0);
+	home[begin++] = '/';
+	for (size_t size = LIMIT - 1; size <= LIMIT; size++) {
+		memset(home + begin, 'x', size - begin);
+		home[size] = '\0';
+		ck_assert_int_eq(mkdir(home, 0700), 0);
+		setenv("HOME", home, 1);
+		ck_assert_int_eq(load(&key, "user", ""), size < LIMIT ? 0 : -ENOENT);
+	}
+}
+END_TEST
+
+/* Then the folder's descriptor is 0. Whatever happens, it is closed again. */
+START_TEST(test_folders_of_a_program_without_standard_input)
+{
+	char folder[FOLDER_SIZE];
+	struct dofi_key key;
+	int before = open_files() - 1;
+
+	close(STDIN_FILENO);
+	ck_assert_int_eq(load(&key, "user", ""), 0);
+	ck_assert_int_eq(open_files(), before);
+	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
+	ck_assert_int_eq(chmod(folder, 0770), 0);
+	ck_assert_int_eq(load(&key, "user", ""), -EACCES);
+	ck_assert_int_eq(open_files(), before);
+	has_database = true;
+	setenv("HOME", "/nonexistent", 1);
+	not_opened = "/dev/shm";
+	open_error = EACCES;
+	ck_assert_int_eq(load(&key, "auto", ""), 0);
+	ck_assert_int_eq(key.source, DOFI_KEY_HOST);
+	unlink(key.path);
+	ck_assert_int_eq(open_files(), before);
+}
+END_TEST
+
 START_TEST(test_a_home_without_room_for_the_folder)
 {
 	struct dofi_key key;
@@ -527,6 +619,7 @@ START_TEST(test_a_home_without_room_for_the_folder)
 		t_skip("/proc is the home of root alone");
 	setenv("HOME", "/proc", 1);
 	ck_assert_int_eq(load(&key, "user", ""), -ENOENT);
+	ck_assert_int_ge(fcntl(STDIN_FILENO, F_GETFD), 0);
 }
 END_TEST
 
@@ -540,6 +633,7 @@ START_TEST(test_a_folder_that_can_not_be_opened)
 	ck_assert_int_eq(load(&key, "user", ""), -ENOENT);
 	not_opened = NULL;
 	ck_assert_ptr_null(strstr(t_captured(said), "chmod 700"));
+	ck_assert_int_ge(fcntl(STDIN_FILENO, F_GETFD), 0);
 }
 END_TEST
 
@@ -721,12 +815,15 @@ END_TEST
 START_TEST(test_without_a_writable_home_the_key_is_that_of_the_host)
 {
 	struct dofi_key key, again;
+	char path[64];
 
 	/* root can write to every folder. */
 	ck_assert_int_eq(geteuid() ? chmod(dir, 0500) : seteuid(NOBODY), 0);
 	ck_assert_int_eq(load(&key, "auto", ""), 0);
 	ck_assert_int_eq(load(&again, "auto", ""), 0);
 	ck_assert_int_eq(key.source, DOFI_KEY_HOST);
+	snprintf(path, sizeof(path), "/dev/shm/dat-ofi-key-%u", (unsigned int)geteuid());
+	ck_assert_str_eq(key.path, path);
 	ck_assert_mem_eq(key.bytes, again.bytes, sizeof(key.bytes));
 	ck_assert_int_eq(load(&key, "user", ""), -ENOENT);
 	assert_said("auth=user needs a home directory");
@@ -903,6 +1000,9 @@ int main(void)
 	tcase_add_loop_test(tcase, test_a_library_that_refuses_gives_no_key, 0, 3);
 	tcase_add_loop_test(tcase, test_the_first_use_makes_a_file_in_the_home, 0, 2);
 	tcase_add_test(tcase, test_a_home_of_another_user_is_not_used);
+	tcase_add_test(tcase, test_what_is_no_home);
+	tcase_add_test(tcase, test_a_home_with_a_long_path);
+	tcase_add_test(tcase, test_folders_of_a_program_without_standard_input);
 	tcase_add_test(tcase, test_a_home_without_room_for_the_folder);
 	tcase_add_test(tcase, test_a_folder_that_can_not_be_opened);
 	tcase_add_test(tcase, test_a_folder_that_others_may_write_to_is_refused);

@@ -47,6 +47,8 @@ static void setup(void)
 	memset(shake.dials, 0xd1, shake.dials_size);
 	memset(shake.accepts, 0xac, shake.accepts_size);
 	shake.port = 4711;
+	memset(&dialler, 0xff, sizeof(dialler));
+	memset(&acceptor, 0xff, sizeof(acceptor));
 	ck_assert(dofi_session_start(&dialler, &key, DOFI_ROLE_DIALS, &shake));
 	ck_assert(dofi_session_start(&acceptor, &key, DOFI_ROLE_ACCEPTS, &shake));
 }
@@ -191,6 +193,41 @@ START_TEST(test_every_bit_of_frame_and_seal_counts)
 }
 END_TEST
 
+/* Peers of other releases and other byte orders compute the same. */
+START_TEST(test_proofs_and_seals_are_those_of_the_protocol)
+{
+	static const uint8_t proofs[2 * DOFI_PROOF_SIZE] = {0xa9, 0x81, 0x65, 0x58, 0x88, 0xe8,
+							    0x3f, 0x7f, 0xd7, 0x38, 0x50, 0x32,
+							    0x08, 0x74, 0x6e, 0x10, 0x66, 0x5e,
+							    0x18, 0x24, 0xbd, 0x0f, 0x08, 0x0b,
+							    0x25, 0x16, 0xac, 0xb3, 0x4c, 0x7a,
+							    0xe6, 0xf3};
+	static const uint8_t first[DOFI_SEAL_SIZE] = {0x21, 0xb6, 0xd7, 0x25, 0x23, 0xd9,
+						      0xfe, 0x13, 0x1b, 0xac, 0x60, 0x22,
+						      0xf7, 0x0e, 0xc2, 0xf0};
+	static const uint8_t later[DOFI_SEAL_SIZE] = {0x3e, 0x37, 0x0a, 0x0d, 0x1e, 0x61,
+						      0x62, 0x86, 0x59, 0x2c, 0xfb, 0x6b,
+						      0xa1, 0x4c, 0x59, 0xc1};
+	uint8_t mac[DOFI_SEAL_SIZE];
+
+	ck_assert_mem_eq(dialler.proofs, proofs, sizeof(proofs));
+	ck_assert_mem_eq(acceptor.proofs, proofs, sizeof(proofs));
+	seal(mac);
+	ck_assert_mem_eq(mac, first, sizeof(mac));
+	dialler.tx_number = 0x0102030405060708;
+	seal(mac);
+	ck_assert_mem_eq(mac, later, sizeof(mac));
+}
+END_TEST
+
+START_TEST(test_a_session_with_a_key_seals_its_frames)
+{
+	ck_assert(dialler.sealed && acceptor.sealed);
+	ck_assert_int_eq(dialler.role, DOFI_ROLE_DIALS);
+	ck_assert_int_eq(acceptor.role, DOFI_ROLE_ACCEPTS);
+}
+END_TEST
+
 /* Without a seal no frame is sent or accepted, and none is counted. */
 START_TEST(test_a_library_that_refuses_seals_nothing)
 {
@@ -231,6 +268,8 @@ int main(void)
 	tcase_add_test(tcase, test_swapped_frames_are_refused);
 	tcase_add_test(tcase, test_a_reflected_frame_is_refused);
 	tcase_add_test(tcase, test_every_bit_of_frame_and_seal_counts);
+	tcase_add_test(tcase, test_proofs_and_seals_are_those_of_the_protocol);
+	tcase_add_test(tcase, test_a_session_with_a_key_seals_its_frames);
 	tcase_add_test(tcase, test_a_library_that_refuses_seals_nothing);
 	tcase_add_loop_test(tcase, test_a_library_that_refuses_starts_no_session, 0, 2);
 	suite_add_tcase(suite, tcase);

@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #define THREADS 4
@@ -139,6 +140,17 @@ START_TEST(a_sleeper_is_woken_once)
 }
 END_TEST
 
+/* A lock may lie in memory that was used before. */
+START_TEST(a_new_lock_is_free_and_awaited_by_none)
+{
+	memset(&lock, 0xff, sizeof(lock));
+	dofi_lock_init(&lock);
+	ck_assert(dofi_trylock(&lock));
+	dofi_unlock(&lock);
+	ck_assert_int_eq(atomic_load(&wakes), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("lock");
@@ -150,6 +162,7 @@ int main(void)
 	tcase_add_loop_test(tc, sleeping_threads_get_the_lock, 0, 2);
 	tcase_add_test(tc, a_process_registers_once);
 	tcase_add_test(tc, a_sleeper_is_woken_once);
+	tcase_add_test(tc, a_new_lock_is_free_and_awaited_by_none);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "../../../prov/ofi/base/log.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,7 @@ static void take(int priority, const char *fmt, va_list args)
 	int n;
 
 	ck_assert_int_lt(nsyslogged, 4);
+	ck_assert_int_eq(priority & LOG_FACMASK, LOG_USER);
 	n = snprintf(syslogged[nsyslogged], sizeof(syslogged[0]), "%d ", priority & LOG_PRIMASK);
 	vsnprintf(syslogged[nsyslogged] + n, sizeof(syslogged[0]) - (size_t)n, fmt, args);
 	nsyslogged++;
@@ -176,6 +178,103 @@ START_TEST(lines_beyond_the_level_are_not_written)
 }
 END_TEST
 
+/* --- levels --- */
+
+/* The level that holds without log=. */
+static const struct {
+	const char *type; /* DAPL_DBG_TYPE; NULL: not set */
+	enum dofi_log_level level;
+} ofed_levels[] = {{NULL, DOFI_LOG_WARN},       {"", DOFI_LOG_WARN},
+		   {"errors", DOFI_LOG_WARN},   {"1x", DOFI_LOG_WARN},
+		   {"0", DOFI_LOG_OFF},         {"0x1", DOFI_LOG_ERROR},
+		   {"0x80", DOFI_LOG_ERROR},    {"0x2", DOFI_LOG_WARN},
+		   {"0x10000", DOFI_LOG_WARN},  {"0x3", DOFI_LOG_WARN},
+		   {"0x8", DOFI_LOG_INFO},      {"0x400", DOFI_LOG_INFO},
+		   {"0x8000", DOFI_LOG_INFO},   {"0x20000", DOFI_LOG_INFO},
+		   {"0x10003", DOFI_LOG_WARN},  {"131083", DOFI_LOG_INFO},
+		   {"0x4", DOFI_LOG_DEBUG},     {"0x40000", DOFI_LOG_DEBUG},
+		   {"0x2840c", DOFI_LOG_DEBUG}, {"0xffffffff", DOFI_LOG_DEBUG}};
+
+START_TEST(the_level_of_ofed_holds_if_ours_is_not_set)
+{
+	if (ofed_levels[_i].type)
+		setenv("DAPL_DBG_TYPE", ofed_levels[_i].type, 1);
+	else
+		unsetenv("DAPL_DBG_TYPE");
+	dofi_log_set_level("");
+	ck_assert_int_eq(dofi_log_level, ofed_levels[_i].level);
+	dofi_log_set_level("info");
+	ck_assert_int_eq(dofi_log_level, DOFI_LOG_INFO);
+	dofi_log_set_level("off");
+	ck_assert_int_eq(dofi_log_level, DOFI_LOG_OFF);
+}
+END_TEST
+
+START_TEST(an_unknown_level_is_reported_and_changes_nothing)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	dofi_log_set_level("error");
+	dofi_log_set_level("warn");
+	dofi_log_set_level("loud");
+	ck_assert_int_eq(dofi_log_level, DOFI_LOG_WARN);
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "log=loud: no such level; known are off,"));
+}
+END_TEST
+
+/* --- lines --- */
+
+#define LINE_SIZE 4096 /* the longest, with prefix and line feed */
+
+/* A text of so many bytes in a line. */
+static const char *line_of(size_t size)
+{
+	static char text[2 * LINE_SIZE];
+	int fd = t_capture(STDERR_FILENO);
+
+	ck_assert_uint_lt(size, sizeof(text));
+	memset(text, 'x', size);
+	text[size] = '\0';
+	dofi_log_line(DOFI_LOG_WARN, "%s", text);
+	return t_captured(fd);
+}
+
+START_TEST(a_long_line_ends_in_dots)
+{
+	const size_t most = LINE_SIZE - strlen("dat-ofi: ") - 2;
+	const char *line = line_of(most);
+
+	ck_assert_uint_eq(strlen(line), LINE_SIZE - 1);
+	ck_assert_str_eq(line + strlen(line) - 4, "xxx\n");
+	line = line_of(most + 1 + (size_t)_i * LINE_SIZE / 2);
+	ck_assert_uint_eq(strlen(line), LINE_SIZE - 1);
+	ck_assert_str_eq(line + strlen(line) - 5, "x...\n");
+}
+END_TEST
+
+/* A text of a peer could change the colours of a terminal, or feign a line of its own. */
+START_TEST(control_characters_are_replaced)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	dofi_log_line(DOFI_LOG_WARN, "%s", "");
+	ck_assert_str_eq(t_captured(fd), "dat-ofi: \n");
+	fd = t_capture(STDERR_FILENO);
+	dofi_log_line(DOFI_LOG_WARN, "%s", "a\n\x1b[1m\x1f \x7f~\xc3\xa4");
+	ck_assert_str_eq(t_captured(fd), "dat-ofi: a??[1m? ?~\xc3\xa4\n");
+}
+END_TEST
+
+/* A consumer may look at errno after a call that has logged. */
+START_TEST(a_line_leaves_errno_as_it_was)
+{
+	close(STDERR_FILENO);
+	errno = ERANGE;
+	dofi_log_line(DOFI_LOG_WARN, "line");
+	ck_assert_int_eq(errno, ERANGE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("log");
@@ -190,5 +289,11 @@ int main(void)
 			    (int)(sizeof(destinations) / sizeof(destinations[0])));
 	tcase_add_test(tcase, syslog_gets_each_line_of_a_text);
 	tcase_add_test(tcase, lines_beyond_the_level_are_not_written);
+	tcase_add_loop_test(tcase, the_level_of_ofed_holds_if_ours_is_not_set, 0,
+			    (int)(sizeof(ofed_levels) / sizeof(ofed_levels[0])));
+	tcase_add_test(tcase, an_unknown_level_is_reported_and_changes_nothing);
+	tcase_add_loop_test(tcase, a_long_line_ends_in_dots, 0, 2);
+	tcase_add_test(tcase, control_characters_are_replaced);
+	tcase_add_test(tcase, a_line_leaves_errno_as_it_was);
 	return t_run(suite);
 }

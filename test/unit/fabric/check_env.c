@@ -34,6 +34,10 @@ int fi_getinfo(uint32_t api, const char *node, const char *service, uint64_t fla
 	ck_assert_str_eq(hints->domain_attr->name, "rxe0");
 	ck_assert_int_eq(hints->ep_attr->type, FI_EP_MSG);
 	ck_assert_uint_eq(hints->ep_attr->rx_ctx_cnt, FI_SHARED_CONTEXT);
+	ck_assert_uint_eq(hints->mode, FI_CONTEXT | FI_RX_CQ_DATA);
+	ck_assert_uint_eq(hints->rx_attr->size, 4096);
+	ck_assert_int_eq(hints->domain_attr->mr_mode,
+			 FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY);
 	ck_assert_uint_eq(FI_MAJOR(api), FI_MAJOR(dofi_api_version()));
 	ck_assert(!node && !service && !flags);
 	*info_p = has_srqs ? fi_allocinfo() : NULL;

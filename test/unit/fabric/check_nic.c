@@ -4,6 +4,7 @@
  * sysfs alone, and some without either.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
@@ -350,6 +351,19 @@ START_TEST(test_without_localities_processes_spread_by_rank)
 }
 END_TEST
 
+#ifdef HAVE_HWLOC
+/* hwloc may read a file that describes another machine than sysfs does (HWLOC_XMLFILE). */
+START_TEST(test_places_are_those_of_hwloc)
+{
+	set_machine(&four, 1);
+	dofi_sysfs = "/nonexistent";
+	bind_to("20");
+	ck_assert_uint_eq(choose(""), 1);
+	ck_why("NUMA distance 10");
+}
+END_TEST
+#endif
+
 START_TEST(test_unknown_device_is_farther_than_any)
 {
 	set_machine(&sparse, _i);
@@ -466,10 +480,33 @@ START_TEST(test_subnets)
 }
 END_TEST
 
+/* As far as the subnet reaches, each bit counts, and none behind. */
+START_TEST(test_each_bit_of_a_subnet)
+{
+	for (unsigned int size = 0; size <= 32; size++) {
+		char subnet[64], addr[64];
+
+		snprintf(subnet, sizeof(subnet), "170.85.170.85/%u", size);
+		ck_assert_msg(within(subnet, "170.85.170.85"), "%s", subnet);
+		for (unsigned int bit = 0; bit < 32; bit++) {
+			unsigned int a = 0xaa55aa55u ^ (0x80000000u >> bit);
+
+			snprintf(addr, sizeof(addr), "%u.%u.%u.%u", a >> 24, a >> 16 & 255,
+				 a >> 8 & 255, a & 255);
+			ck_assert_msg(within(subnet, addr) == (bit >= size), "%s in %s", addr,
+				      subnet);
+		}
+	}
+	ck_assert(within("2001:db8::7/128", "2001:db8::7"));
+	ck_assert(!within("2001:db8::7/128", "2001:db8::6"));
+}
+END_TEST
+
 /* Lists as the kernel writes them, and texts that are none. */
 START_TEST(test_lists_of_cpus)
 {
-	static const char *const wrong[] = {"", "x", "1x", "1-", "1-x", "3-1", "1,", "1,,2", "1 2"};
+	static const char *const wrong[] = {"",   "x",    "1x",  "1-",    "1-x",  "3-1",
+					    "1,", "1,,2", "1 2", "00001", "9999", "1-9999"};
 	struct dofi_cpus cpus;
 	char text[64];
 
@@ -480,6 +517,67 @@ START_TEST(test_lists_of_cpus)
 	ck_assert(!dofi_cpus_parse(&cpus, text));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ck_assert_msg(!dofi_cpus_parse(&cpus, wrong[i]), "%s", wrong[i]);
+}
+END_TEST
+
+/* Of the whole set each CPU counts, and no memory behind it is used. */
+START_TEST(test_sets_of_cpus)
+{
+	static const unsigned int cpus[] = {0, 1, 63, 64, 65, 500, DOFI_CPUS_MAX - 1};
+	static const struct dofi_cpus none;
+	struct {
+		struct dofi_cpus set;
+		unsigned long behind;
+	} all, one, both;
+	char text[32], wanted[32];
+
+	memset(&all, 0xff, sizeof(all));
+	ck_assert_str_eq(dofi_cpus_text(&all.set, text, sizeof(text)), "0-8191");
+	for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
+		struct dofi_cpus rest = all.set;
+
+		memset(&one, 0, sizeof(one));
+		ck_assert(dofi_cpus_empty(&one.set));
+		one.behind = 1;
+		ck_assert(dofi_cpus_empty(&one.set));
+		dofi_cpus_add(&one.set, cpus[i]);
+		ck_assert(!dofi_cpus_empty(&one.set));
+		memset(&both, 0, sizeof(both));
+		dofi_cpus_and(&both.set, &one.set, &all.set);
+		ck_assert_mem_eq(&both.set, &one.set, sizeof(one.set));
+		ck_assert_uint_eq(both.behind, 0);
+		rest.bits[cpus[i] / (8 * sizeof(long))] ^= 1ul << cpus[i] % (8 * sizeof(long));
+		dofi_cpus_and(&both.set, &one.set, &rest);
+		ck_assert(dofi_cpus_empty(&both.set));
+		all.behind = 0;
+		ck_assert(dofi_cpus_within(&one.set, &all.set));
+		all.behind = ~0ul;
+		ck_assert(!dofi_cpus_within(&one.set, &rest));
+		ck_assert(!dofi_cpus_within(&all.set, &rest));
+		ck_assert(dofi_cpus_within(&none, &one.set));
+		snprintf(wanted, sizeof(wanted), "%u", cpus[i]);
+		ck_assert_str_eq(dofi_cpus_text(&one.set, text, sizeof(text)), wanted);
+		ck_assert(dofi_cpus_parse(&both.set, text));
+		ck_assert_mem_eq(&both.set, &one.set, sizeof(one.set));
+	}
+}
+END_TEST
+
+START_TEST(test_a_list_of_cpus_that_is_cut_off)
+{
+	static const char whole[] = "0-3,8,10-11";
+	struct dofi_cpus cpus;
+	char text[32];
+
+	ck_assert(dofi_cpus_parse(&cpus, whole));
+	for (size_t size = 1; size <= sizeof(whole) + 1; size++) {
+		memset(text, '#', sizeof(text));
+		dofi_cpus_text(&cpus, text, size);
+		ck_assert_uint_lt(strnlen(text, size), size);
+		ck_assert_int_eq(strncmp(text, whole, strlen(text)), 0);
+		ck_assert_int_eq(text[size], '#');
+	}
+	ck_assert_str_eq(dofi_cpus_text(&cpus, text, sizeof(whole)), whole);
 }
 END_TEST
 
@@ -554,6 +652,67 @@ START_TEST(test_virtual_interfaces)
 	ck_assert(dofi_netdev_pci("ib0", &pci) && pci.device_id == 5);
 	ck_assert(!dofi_netdev_pci("veth1", &pci));
 	ck_assert(!dofi_netdev_pci("../net/eth0", &pci));
+}
+END_TEST
+
+static int open_files(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* Interfaces lie on others, up to four deep; the kernel allows no circle, but a file may tell it.
+ */
+START_TEST(test_interfaces_on_interfaces)
+{
+	int before = open_files();
+
+	t_machine_put("class/net/eth0/device", NULL);
+	t_machine_put("class/net/bond1/lower_eth0", NULL);
+	t_machine_put("class/net/bond1/uevent", "DEVTYPE=bond\nINTERFACE=bond1\n");
+	t_machine_put("class/net/two/lower_bond1", NULL);
+	t_machine_put("class/net/three/lower_two", NULL);
+	t_machine_put("class/net/four/lower_three", NULL);
+	t_machine_put("class/net/five/lower_four", NULL);
+	t_machine_put("class/net/ring0/lower_ring1", NULL);
+	t_machine_put("class/net/ring1/lower_ring0", NULL);
+	t_machine_put("class/net/geneve0/lower_eth0", NULL);
+	t_machine_put("class/net/geneve0/uevent", "INTERFACE=geneve0\nDEVTYPE=geneve\n");
+	ck_assert(!dofi_netdev_is_virtual("bond1"));
+	ck_assert(!dofi_netdev_is_virtual("four"));
+	ck_assert(dofi_netdev_is_virtual("five"));
+	ck_assert(dofi_netdev_is_virtual("ring0"));
+	ck_assert(dofi_netdev_is_virtual("geneve0"));
+	ck_assert_int_eq(open_files(), before);
+}
+END_TEST
+
+/* A folder with a name that no interface can have is none. */
+START_TEST(test_names_of_interfaces)
+{
+	static const struct {
+		const char *name;
+		bool can_be;
+	} names[] = {{"fifteen-letters", true},
+		     {"sixteen--letters", false},
+		     {"", false},
+		     {"../net/veth1", false}};
+	struct fi_pci_attr pci;
+	char path[64];
+
+	t_machine_put("devices/pci0000:00/0000:3b:00.0/net", NULL);
+	t_machine_put("class/net/veth1", NULL);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "class/net/%s", names[i].name);
+		t_machine_put(path, NULL);
+		ck_assert_int_eq(dofi_netdev_is_virtual(names[i].name), names[i].can_be);
+		snprintf(path, sizeof(path), "class/net/%s/device", names[i].name);
+		t_machine_link(path, "devices/pci0000:00/0000:3b:00.0");
+		ck_assert_int_eq(dofi_netdev_pci(names[i].name, &pci), names[i].can_be);
+	}
 }
 END_TEST
 
@@ -659,16 +818,24 @@ int main(void)
 	tcase_add_test(tc, test_cpus_of_the_control_group);
 	tcase_add_loop_test(tc, test_without_a_launcher_the_first_device_is_used, 0, T_SOURCES);
 	tcase_add_test(tc, test_without_localities_processes_spread_by_rank);
+#ifdef HAVE_HWLOC
+	tcase_add_test(tc, test_places_are_those_of_hwloc);
+#endif
 	tcase_add_loop_test(tc, test_unknown_device_is_farther_than_any, 0, T_SOURCES);
 	tcase_add_test(tc, test_single_device);
 	tcase_add_test(tc, test_thread_runs_near_the_device_within_the_process);
 	tcase_add_test(tc, test_invalid_parameters_are_refused);
 	tcase_add_test(tc, test_pci_addresses);
 	tcase_add_test(tc, test_subnets);
+	tcase_add_test(tc, test_each_bit_of_a_subnet);
 	tcase_add_test(tc, test_lists_of_cpus);
+	tcase_add_test(tc, test_sets_of_cpus);
+	tcase_add_test(tc, test_a_list_of_cpus_that_is_cut_off);
 	tcase_add_test(tc, test_binding_a_thread);
 	tcase_add_test(tc, test_the_thread_goes_where_its_device_is);
 	tcase_add_test(tc, test_virtual_interfaces);
+	tcase_add_test(tc, test_interfaces_on_interfaces);
+	tcase_add_test(tc, test_names_of_interfaces);
 	tcase_add_test(tc, test_addresses_of_this_host);
 	tcase_add_loop_test(tc, test_this_machine, 0, T_SOURCES);
 	suite_add_tcase(suite, tc);

@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #define FOR_EVER DAT_TIMEOUT_INFINITE
@@ -561,6 +562,92 @@ START_TEST(descriptor_0)
 }
 END_TEST
 
+START_TEST(descriptor_0_shows_triggers)
+{
+	struct pollfd pollfd = {.fd = 0, .events = POLLIN};
+	DAT_CNO_HANDLE plain = cno;
+	int fd, input = dup(0);
+
+	ck_assert_int_ge(input, 0);
+	ck_assert_int_eq(close(0), 0);
+	t_ok(dofi_cno_new(ia, NULL, &fd, &cno));
+	ck_assert_int_eq(fd, 0);
+	t_ok(dofi_evd_modify_cno(evd, cno));
+	post(evd);
+	ck_assert_int_eq(poll(&pollfd, 1, 0), 1);
+	expect_triggered_by(evd);
+	ck_assert_int_eq(poll(&pollfd, 1, 0), 0);
+	t_ok(dofi_evd_modify_cno(evd, plain));
+	t_ok(dofi_cno_free(cno));
+	ck_assert_int_eq(dup2(input, 0), 0);
+	close(input);
+	cno = plain;
+}
+END_TEST
+
+/* The program has closed our descriptor. */
+START_TEST(a_descriptor_that_is_gone_is_reported)
+{
+	int said = t_capture(STDERR_FILENO), fd;
+	DAT_CNO_HANDLE plain = cno;
+
+	t_ok(dofi_cno_new(ia, NULL, &fd, &cno));
+	t_ok(dofi_evd_modify_cno(evd, cno));
+	post(evd);
+	ck_assert_str_eq(t_captured(said), "");
+	expect_triggered_by(evd);
+	ck_assert_str_eq(t_captured(said), "");
+	close(fd);
+	post(evd);
+	ck_assert_ptr_nonnull(strstr(t_captured(said), "can't signal a CNO's descriptor"));
+	expect_triggered_by(evd);
+	ck_assert_ptr_nonnull(strstr(t_captured(said), "can't reset a CNO's descriptor"));
+	t_ok(dofi_evd_modify_cno(evd, plain));
+	t_ok(dofi_cno_free(cno));
+	cno = plain;
+}
+END_TEST
+
+/* --- agents that are due --- */
+
+/* The IA is closed: no agent is called any more, also none that is due. */
+START_TEST(a_muted_cno_calls_no_agent)
+{
+	t_ok(dofi_cno_modify_agent(cno, counter));
+	dofi_cno_mute(cno);
+	post(evd);
+	dofi_cno_run_agents(ia);
+	ck_assert_int_eq(told.calls, 0);
+	expect_triggered_by(evd);
+	t_ok(dofi_cno_modify_agent(cno, counter));
+	dofi_cno_notify(cno, evd);
+	dofi_cno_mute(cno);
+	dofi_cno_run_agents(ia);
+	ck_assert_int_eq(told.calls, 0);
+}
+END_TEST
+
+/* Its EVD is freed before the agent runs. */
+START_TEST(a_due_agent_is_told_of_living_evds_only)
+{
+	DAT_EVD_HANDLE other = new_evd();
+
+	t_ok(dofi_cno_modify_agent(cno, counter));
+	dofi_cno_notify(cno, evd);
+	t_ok(dofi_evd_free(other));
+	ck_assert_int_eq(told.calls, 1);
+	ck_assert_ptr_eq(told.evd, evd);
+	expect_triggered_by(evd);
+	t_ok(dofi_cno_modify_agent(cno, counter));
+	dofi_cno_notify(cno, evd);
+	t_ok(dofi_evd_free(evd));
+	evd = NULL;
+	dofi_cno_run_agents(ia);
+	ck_assert_int_eq(told.calls, 2);
+	ck_assert_ptr_eq(told.evd, DAT_HANDLE_NULL);
+}
+END_TEST
+
 enum { EVDS = 3, PER_EVD = 20000 };
 
 static DAT_RETURN post_many(void *arg)
@@ -703,6 +790,10 @@ int main(void)
 	tcase_add_test(tc, test_completions_are_watched_for_a_descriptor);
 	tcase_add_test(tc, test_descriptor);
 	tcase_add_test(tc, descriptor_0);
+	tcase_add_test(tc, descriptor_0_shows_triggers);
+	tcase_add_test(tc, a_descriptor_that_is_gone_is_reported);
+	tcase_add_test(tc, a_muted_cno_calls_no_agent);
+	tcase_add_test(tc, a_due_agent_is_told_of_living_evds_only);
 	tcase_add_test(tc, test_no_event_is_missed);
 	tcase_add_test(tc, agent_frees_the_cno_that_is_modified);
 	tcase_add_test(tc, close_waits_for_calls_that_run_agents);

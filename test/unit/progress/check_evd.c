@@ -448,6 +448,33 @@ START_TEST(test_wait_times_out)
 }
 END_TEST
 
+static void expect_waits(uint64_t calls, uint64_t blocked, uint64_t notified)
+{
+	const struct dofi_evd *object = evd;
+
+	ck_assert_uint_eq(atomic_load(&object->counters[DOFI_CNT_EVD_WAIT]), calls);
+	ck_assert_uint_eq(atomic_load(&object->counters[DOFI_CNT_EVD_WAIT_BLOCKED]), blocked);
+	ck_assert_uint_eq(atomic_load(&object->counters[DOFI_CNT_EVD_WAIT_NOTIFY]), notified);
+}
+
+START_TEST(test_wait_counts_calls_and_how_they_end)
+{
+	DAT_EVENT event;
+	DAT_COUNT nmore;
+
+	t_ret(dofi_evd_wait(evd, 0, 9, &event, &nmore), DOFI_BAD_ARG(3));
+	expect_waits(0, 0, 0);
+	push(1, true);
+	t_ok(dofi_evd_wait(evd, 0, 1, &event, &nmore));
+	expect_waits(1, 0, 0);
+	t_ret(dofi_evd_wait(evd, 0, 1, &event, &nmore), DOFI_TIMEOUT_EXPIRED);
+	expect_waits(2, 1, 0);
+	t_fake.on_poll = push_one;
+	t_ok(dofi_evd_wait(evd, 0, 1, &event, &nmore));
+	expect_waits(3, 2, 1);
+}
+END_TEST
+
 /* EVS-002 to EVS-006, EVD-082 */
 START_TEST(test_wait_wakes_at_threshold_by_notification)
 {
@@ -739,6 +766,7 @@ int main(void)
 	tcase_add_test(tc, test_wait_arguments);
 	tcase_add_test(tc, test_wait_finds_events);
 	tcase_add_test(tc, test_wait_times_out);
+	tcase_add_test(tc, test_wait_counts_calls_and_how_they_end);
 	tcase_add_test(tc, test_wait_wakes_at_threshold_by_notification);
 	tcase_add_test(tc, test_wait_ignores_quiet_events);
 	tcase_add_test(tc, test_waiter_keeps_others_out);

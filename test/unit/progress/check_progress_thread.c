@@ -109,6 +109,41 @@ START_TEST(progress_thread_takes_over_only_after_quiet_ms)
 }
 END_TEST
 
+static void *end_at_once(void *arg)
+{
+	return arg;
+}
+
+/*
+ * The process exits. An agent that does not return holds the lock, so the fabric is not taken away
+ * below it.
+ */
+START_TEST(exit_does_not_wait_for_a_lock)
+{
+	ck_assert_int_eq(pthread_create(&ia.engine.thread, NULL, end_at_once, NULL), 0);
+	dofi_lock(&ia.engine.lock);
+	ia.engine.has_fabric = true;
+	dofi_progress_exit(&ia);
+	ck_assert(ia.engine.joined);
+	ck_assert(atomic_load(&ia.engine.stop));
+	ck_assert(ia.engine.has_fabric);
+	ck_assert(!dofi_trylock(&ia.engine.lock));
+	dofi_unlock(&ia.engine.lock);
+	dofi_progress_stop(&ia);
+	ck_assert(!ia.engine.has_fabric);
+}
+END_TEST
+
+START_TEST(exit_ends_the_thread_and_the_use_of_the_fabric)
+{
+	ck_assert_int_eq(pthread_create(&ia.engine.thread, NULL, end_at_once, NULL), 0);
+	ia.engine.has_fabric = true;
+	dofi_progress_exit(&ia);
+	ck_assert(ia.engine.joined);
+	ck_assert(!ia.engine.has_fabric);
+}
+END_TEST
+
 static void stays_ready(struct dofi_fd *of, uint32_t events)
 {
 	(void)of;
@@ -153,6 +188,8 @@ int main(void)
 	tcase_add_test(tc, progress_thread_leaves_the_event_to_a_working_driver);
 	tcase_add_test(tc, progress_thread_handles_the_event_while_the_driver_runs_an_agent);
 	tcase_add_test(tc, progress_thread_takes_over_only_after_quiet_ms);
+	tcase_add_test(tc, exit_does_not_wait_for_a_lock);
+	tcase_add_test(tc, exit_ends_the_thread_and_the_use_of_the_fabric);
 	tcase_add_test(tc, signals_reach_a_driver_that_never_sleeps);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

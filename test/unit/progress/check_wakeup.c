@@ -191,6 +191,19 @@ START_TEST(a_peer_that_sends_no_wakeups)
 }
 END_TEST
 
+/* The page of its mark is not mapped any more. */
+START_TEST(a_peer_that_was_removed_seems_awake)
+{
+	meet_both();
+	dofi_wakeup_mark(&b.ia, true);
+	dofi_wakeup_remove_peer(&a.ia, &a.peer);
+	a.knows = false;
+	ck_assert_uint_eq(atomic_load(a.peer.mark), 0);
+	dofi_wakeup_send_if_asleep(&a.ia, &a.peer);
+	ck_assert(!has_datagram(&b));
+}
+END_TEST
+
 START_TEST(a_sleeping_peer_gets_a_wakeup)
 {
 	meet_both();
@@ -235,6 +248,7 @@ START_TEST(fabrics_with_a_descriptor_need_no_wakeups)
 	struct dofi_wakeup_peer peer;
 
 	ck_assert_int_eq(dofi_wakeup_open(&other), 0);
+	ck_assert(!other.wakeup.is_open);
 	ck_assert_ptr_null(other.wakeup.mark);
 	ck_assert(!dofi_wakeup_mark(&other, true));
 	dofi_lock(&other.engine.lock);
@@ -443,6 +457,7 @@ int main(void)
 	tcase_add_test(tc, marks_are_seen);
 	tcase_add_test(tc, the_first_mark_is_lost);
 	tcase_add_test(tc, a_peer_that_sends_no_wakeups);
+	tcase_add_test(tc, a_peer_that_was_removed_seems_awake);
 	tcase_add_test(tc, a_sleeping_peer_gets_a_wakeup);
 	tcase_add_test(tc, an_answer_wakes_and_is_not_answered);
 	tcase_add_test(tc, a_peer_that_is_gone);
