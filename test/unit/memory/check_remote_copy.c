@@ -376,6 +376,25 @@ START_TEST(each_process_has_its_own_badge)
 }
 END_TEST
 
+static void show_badge_in_child(void)
+{
+	if (dofi_badge_show(&shared->badge))
+		_exit(EXIT_FAILURE);
+	_exit(EXIT_SUCCESS);
+}
+
+START_TEST(a_child_has_a_badge_of_its_own)
+{
+	struct dofi_badge ours;
+	int status;
+
+	ck_assert_int_eq(dofi_badge_show(&ours), 0);
+	ck_assert_int_gt(waitpid(start(show_badge_in_child), &status, 0), 0);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_ne(memcmp(ours.bytes, shared->badge.bytes, DOFI_BADGE), 0);
+}
+END_TEST
+
 #ifndef __SANITIZE_THREAD__ /* it chooses all addresses itself */
 
 #define CHILDREN 16
@@ -459,17 +478,21 @@ END_TEST
 START_TEST(a_dead_process)
 {
 	pid_t stranger = start(wait_for_stop);
+	int next = dup(STDERR_FILENO);
 	siginfo_t info;
 
+	close(next);
 	ck_assert(!dofi_process_is_dead(other));
 	ck_assert(!dofi_process_is_dead(getpid()));
 	ck_assert(!dofi_process_is_dead(0));
+	ck_assert(!dofi_process_is_dead(-99999999)); /* no group of processes has this number */
 	ck_assert(!dofi_process_is_dead(stranger));
 	kill(stranger, SIGKILL);
 	ck_assert_int_eq(waitid(P_PID, (id_t)stranger, &info, WEXITED | WNOWAIT), 0);
 	ck_assert(dofi_process_is_dead(stranger)); /* its parent does not know yet */
 	ck_assert_int_eq(waitpid(stranger, NULL, 0), stranger);
 	ck_assert(dofi_process_is_dead(stranger));
+	ck_assert_int_eq(dup(STDERR_FILENO), next); /* no descriptor is left */
 	kill(other, SIGKILL);
 	ck_assert_int_eq(waitid(P_PID, (id_t)other, &info, WEXITED | WNOWAIT), 0);
 	is_untouched(&process);
@@ -497,12 +520,14 @@ static bool forbid(long number)
 START_TEST(a_dead_process_where_there_are_no_descriptors_of_processes)
 {
 	pid_t stranger = start(wait_for_stop);
+	int status;
 
 	if (!forbid(SYS_pidfd_open))
 		t_skip("no seccomp filters");
 	ck_assert(!dofi_process_is_dead(stranger));
 	kill(stranger, SIGKILL);
-	ck_assert_int_eq(waitpid(stranger, NULL, 0), stranger);
+	ck_assert_int_eq(waitpid(stranger, &status, 0), stranger);
+	ck_assert_int_eq(WTERMSIG(status), SIGKILL); /* the question was no signal */
 	ck_assert(dofi_process_is_dead(stranger));
 }
 END_TEST
@@ -560,6 +585,7 @@ int main(void)
 	tcase_add_test(tcase, a_child_of_the_process);
 	tcase_add_test(tcase, another_badge);
 	tcase_add_test(tcase, each_process_has_its_own_badge);
+	tcase_add_test(tcase, a_child_has_a_badge_of_its_own);
 	tcase_add_test(tcase, a_process_without_memory_for_a_badge);
 #ifndef __SANITIZE_THREAD__
 	tcase_add_test(tcase, the_address_of_a_badge_is_random);
