@@ -48,6 +48,7 @@ static struct fi_info info = {.ep_attr = &ep_attr,
 			      .rx_attr = &rx_attr,
 			      .fabric_attr = &fabric_attr,
 			      .domain_attr = &domain_attr};
+static struct fi_info next_info; /* of another fabric */
 static struct fid_domain domain;
 static struct fid_cq cq;
 static struct fid_eq eq;
@@ -58,7 +59,7 @@ static struct fi_ops_domain domain_ops;
 static struct fi_ops_cm cm_ops;
 static struct fi_ops_eq eq_ops;
 static struct fi_ops_cq cq_ops;
-static int made, closed, shut, enabled, connected, rejected, accepted, paths;
+static int proceeds, made, closed, shut, enabled, connected, rejected, accepted, paths;
 static int make_err, enable_err, connect_errs, accept_err, binds;
 static int refused_bind;        /* number of the bind that fails */
 static struct fi_info *request; /* in the event queue */
@@ -79,7 +80,8 @@ void __wrap_dofi_conn_path_made(struct dofi_conn *of)
 
 void __wrap_dofi_conn_proceeds(struct dofi_conn *of)
 {
-	(void)of;
+	ck_assert_ptr_eq(of, &conn);
+	proceeds++;
 }
 
 void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, uint8_t status,
@@ -133,6 +135,7 @@ static int make(struct fid_domain *of, struct fi_info *like, struct fid_ep **fep
 	if (!request) {
 		ck_assert_uint_eq(like->dest_addrlen, chan.peer.fabric_name_size);
 		ck_assert_mem_eq(like->dest_addr, chan.peer.fabric_name, like->dest_addrlen);
+		ck_assert_ptr_null(like->next); /* one address, and no other fabric */
 	}
 	if (make_err)
 		return make_err;
@@ -235,6 +238,7 @@ static void setup(void)
 	ia.up = &dofi_cm_upcalls;
 	ia.engine.reap = dofi_reap;
 	ia.info = &info;
+	info.next = &next_info;
 	ia.pep = &pep;
 	ia.eqs = (struct dofi_eqs){.ia_name = ia.name, .list = {&eq}, .n = 1, .fd = -1};
 	ia.cq = ia.cqs.list[0].fid = &cq;
@@ -474,6 +478,7 @@ START_TEST(a_request_is_accepted)
 {
 	request_comes();
 	ck_assert_int_eq(accepted, 1);
+	ck_assert_int_eq(proceeds, 1);
 	ck_assert_int_eq(paths, 1);
 	ck_assert(!dofi_conn_is_ending(&conn));
 	trans->disconnect(&conn);
@@ -491,6 +496,7 @@ START_TEST(a_request_that_cannot_be_served_is_refused)
 	request_comes();
 	ck_assert_int_eq(rejected, _i);
 	ck_assert_int_eq(accepted, 0);
+	ck_assert_int_eq(proceeds, 0);
 	ck_assert(dofi_conn_is_ending(&conn));
 	closed_ia_leaves_nothing();
 }
@@ -500,6 +506,7 @@ START_TEST(a_request_that_has_gone_is_ignored)
 {
 	accept_err = -FI_ENOTCONN;
 	request_comes();
+	ck_assert_int_eq(proceeds, 0);
 	ck_assert_int_eq(rejected, 0);
 	ck_assert(dofi_conn_is_ending(&conn));
 	trans->disconnect(&conn);
@@ -540,8 +547,9 @@ static int close_pep(struct fid *fid)
 
 static int bind_pep(struct fid *fid, struct fid *to, uint64_t flags)
 {
-	(void)fid, (void)flags;
+	(void)fid;
 	ck_assert_ptr_eq(to, &eq.fid);
+	ck_assert_uint_eq(flags, 0);
 	return step();
 }
 

@@ -502,6 +502,70 @@ START_TEST(a_forgotten_peer_that_returns_is_the_same)
 }
 END_TEST
 
+/* How often this process has mapped the region. */
+static int mappings(const char *name)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	int n = 0;
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, sizeof(line), maps))
+		n += strstr(line, name + strlen("fi_shm://")) != NULL;
+	fclose(maps);
+	return n;
+}
+
+static struct process gone;
+
+static bool is_unmapped(void)
+{
+	return !mappings(gone.name);
+}
+
+/* At once if its IA has closed, or else when its process ends; at the latest with our own IA. */
+START_TEST(a_forgotten_peer_leaves_nothing)
+{
+	int next = eventfd(0, 0);
+
+	close(next);
+	open_own();
+	ck_assert_int_eq(mappings(own_name), 2); /* one is the test's */
+	for (int i = 0; i < 3; i++) {
+		gone = start(BYSTANDER);
+		ck_assert(!is_unmapped());
+		if (i < 2)
+			forget(gone.peer, i == 0);
+		ck_assert_int_eq(is_unmapped(), i == 0);
+		if (i < 2)
+			end(&gone);
+		if (i == 1)
+			await(is_unmapped);
+	}
+	close_own();
+	ck_assert(is_unmapped());
+	ck_assert_int_eq(mappings(own_name), 1);
+	ck_assert_int_eq(eventfd(0, 0), next);
+	end(&gone);
+}
+END_TEST
+
+START_TEST(a_repair_that_cannot_start_leaves_nothing)
+{
+	int next = eventfd(0, 0);
+	char name[64];
+
+	close(next);
+	make_region(name, getppid());
+	ia.quirks = DOFI_QUIRK_DEAD_LOCKS;
+	dofi_shm_repair_open(&ia, (const uint8_t *)name);
+	remove_region(name);
+	ck_assert_ptr_null(ia.shm_repair);
+	ck_assert_int_eq(mappings(name), 1); /* the test's */
+	ck_assert_int_eq(eventfd(0, 0), next);
+}
+END_TEST
+
 START_TEST(more_peers_than_can_be_watched)
 {
 	int n = 0;
@@ -590,6 +654,8 @@ int main(void)
 	tcase_add_test(tcase, our_own_process_is_not_watched);
 	tcase_add_test(tcase, a_dead_peer_is_settled_when_it_is_used_no_more);
 	tcase_add_test(tcase, a_forgotten_peer_that_returns_is_the_same);
+	tcase_add_test(tcase, a_forgotten_peer_leaves_nothing);
+	tcase_add_test(tcase, a_repair_that_cannot_start_leaves_nothing);
 	tcase_add_test(tcase, more_peers_than_can_be_watched);
 	tcase_add_test(tcase, a_region_of_another_process_is_not_repaired);
 	tcase_add_test(tcase, region_of_a_killed_process_accepts_nothing);
