@@ -44,7 +44,8 @@ static struct {
 static int insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
 		  uint64_t flags, void *context)
 {
-	(void)av, (void)flags, (void)context;
+	(void)av, (void)context;
+	ck_assert_uint_eq(flags, 0);
 	ck_assert_uint_eq(count, 1);
 	if (fabric.full)
 		return 0;
@@ -55,7 +56,8 @@ static int insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *
 
 static int take_out(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags)
 {
-	(void)av, (void)flags;
+	(void)av;
+	ck_assert_uint_eq(flags, 0);
 	ck_assert_uint_eq(count, 1);
 	fabric.last = *fi_addr;
 	fabric.removed++;
@@ -231,6 +233,7 @@ START_TEST(one_address_for_all_connections)
 	ck_assert_int_eq(fabric.inserted, 2);
 	ck_assert_ptr_eq(conns[0].peer, conns[2].peer);
 	ck_assert_ptr_ne(conns[0].peer, conns[1].peer);
+	ck_assert_ptr_eq(conns[2].wakeup, &conns[0].peer->wakeup);
 	ck_assert_uint_eq(conns[2].dest, 7);
 	ck_assert_uint_eq(conns[1].dest, 8);
 	ck_assert_ptr_eq(dofi_peer_find(&peers, chans[1].peer.uuid), conns[1].peer);
