@@ -382,6 +382,8 @@ START_TEST(what_one_side_writes_the_other_reads)
 	ck_assert(is_same(accepting->in.ring, connecting->out.ring));
 	ck_assert(is_same(accepting->box, connecting->their_box));
 	ck_assert(is_same(accepting->their_box, connecting->box));
+	/* as a peer with another release of the library has it */
+	ck_assert_ptr_eq(connecting->ours, &connecting->segment->marks[0]);
 	ck_assert_int_lt(connecting->fd, 0);
 	ck_assert_str_eq((const char *)accepting->peer, "of the peer");
 	ck_assert_ptr_eq(accepting->conn, &conn);
@@ -407,6 +409,7 @@ START_TEST(copies_between_processes)
 	struct dofi_memory_path *path;
 
 	ck_assert_uint_eq(accepting->ours->badge.address, 0);
+	ck_assert_int_eq(dofi_badge_show(&accepting->theirs->badge), 0);
 	dofi_memory_path_meet(accepting, getpid());
 	ck_assert_int_eq(accepting->pid, getpid());
 	ck_assert(!accepting->copies);
