@@ -670,7 +670,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	-Wl,--wrap=dofi_receive_done_held \
 	-Wl,--wrap=dofi_ctrl_arrived -Wl,--wrap=dofi_credit_arrived -Wl,--wrap=dofi_ctx_memory \
 	-Wl,--wrap=dofi_ctrl_msg_arrived -Wl,--wrap=dofi_remote_read \
-	-Wl,--wrap=dofi_remote_read_pieces
+	-Wl,--wrap=dofi_remote_read_pieces -Wl,--wrap=dofi_ring_read
 %C%_unit_transport_check_memory_in_LDADD = $(p2_libs)
 %C%_unit_transport_check_msg_SOURCES = %D%/unit/transport/check_msg.c $(t_headers)
 %C%_unit_transport_check_msg_CPPFLAGS = $(p2_cppflags)

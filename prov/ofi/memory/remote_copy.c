@@ -32,7 +32,7 @@ static pid_t page_of;
 /* The kernel uses the address if nothing is mapped there. */
 static struct page *make_page(void)
 {
-	uint64_t address = 0;
+	uint64_t address;
 	struct page *made;
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 

@@ -14,7 +14,7 @@
 
 static int map(int fd, size_t size, bool writable, void **memory_p)
 {
-	int protection = PROT_READ | (writable ? PROT_WRITE : 0);
+	int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
 	void *memory = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
 
 	if (memory == MAP_FAILED)

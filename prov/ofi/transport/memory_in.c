@@ -197,12 +197,10 @@ static int take_write(struct dofi_memory_path *path, const struct dofi_cell *cel
 	if (cell->flags & DOFI_CELL_LAST &&
 	    !dofi_memory_add_answer(path, &(struct dofi_memory_answer){0}))
 		return -EPROTO;
-	n = cell->flags & DOFI_CELL_LAST ? last_word(to, cell->size) : 0;
+	n = last_word(to, cell->size);
 	dofi_ring_read(&path->in, cell, 0, to, cell->size - n);
-	if (n) {
-		dofi_ring_read(&path->in, cell, cell->size - n, word, n);
-		store_word(to + cell->size - n, word, n);
-	}
+	dofi_ring_read(&path->in, cell, cell->size - n, word, n);
+	store_word(to + cell->size - n, word, n);
 	dofi_ring_take(&path->in, cell);
 	return DOFI_CELL_TAKEN;
 }

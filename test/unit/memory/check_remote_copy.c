@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copies from and to the memory of another process, and processes that are not the one meant. */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "memory/remote_copy.h"
@@ -12,6 +13,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #define SIZE ((3u << 20) + 4096u) /* several calls of the kernel */
@@ -85,9 +87,36 @@ static void teardown(void)
 	free(local);
 }
 
+/* --- the parts of each write behind the badge --- */
+
+#define WRITES 4
+
+static struct {
+	struct iovec to[2];
+	unsigned long nto;
+} written[WRITES];
+static size_t nwritten;
+
+T_STAND_IN ssize_t process_vm_writev(pid_t pid, const struct iovec *from, unsigned long nfrom,
+				     const struct iovec *to, unsigned long nto, unsigned long flags)
+{
+	if (nwritten < WRITES && nto - 1 <= 2) {
+		written[nwritten].nto = nto - 1;
+		memcpy(written[nwritten].to, to + 1, (nto - 1) * sizeof(*to));
+	}
+	nwritten++;
+	return syscall(SYS_process_vm_writev, pid, from, nfrom, to, nto, flags);
+}
+
 static uint64_t there(size_t at)
 {
 	return (uintptr_t)(shared->memory + at);
+}
+
+static void is_part(size_t write, size_t part, size_t at, size_t size)
+{
+	ck_assert_uint_eq((uintptr_t)written[write].to[part].iov_base, there(at));
+	ck_assert_uint_eq(written[write].to[part].iov_len, size);
 }
 
 static const size_t sizes[] = {1, 7, 8, 9, 15, 16, 4096, 65537, 1u << 20, (1u << 20) + 8, SIZE - 3};
@@ -228,6 +257,29 @@ START_TEST(the_last_word_lands_last)
 }
 END_TEST
 
+/* The kernel stores a part as a whole. Only the last call stores the last word of the memory. */
+START_TEST(a_word_is_not_split)
+{
+	struct iovec iov = {local, SIZE};
+
+	for (size_t size = 1; size <= 8; size++) {
+		nwritten = 0;
+		ck_assert_int_eq(dofi_remote_write(&process, &iov, 0, there(16), size), 0);
+		ck_assert_uint_eq(nwritten, 1);
+		ck_assert_uint_eq(written[0].nto, 1);
+		is_part(0, 0, 16, size);
+	}
+	nwritten = 0;
+	ck_assert_int_eq(dofi_remote_write(&process, &iov, 0, there(0), (1u << 20) + 9), 0);
+	ck_assert_uint_eq(nwritten, 2);
+	ck_assert_uint_eq(written[0].nto, 1);
+	is_part(0, 0, 0, 1u << 20);
+	ck_assert_uint_eq(written[1].nto, 2);
+	is_part(1, 0, 1u << 20, 1);
+	is_part(1, 1, (1u << 20) + 1, 8);
+}
+END_TEST
+
 /* --- processes that are not meant --- */
 
 /* Neither side's memory is touched. */
@@ -324,6 +376,87 @@ START_TEST(each_process_has_its_own_badge)
 }
 END_TEST
 
+static void show_badge_in_child(void)
+{
+	if (dofi_badge_show(&shared->badge))
+		_exit(EXIT_FAILURE);
+	_exit(EXIT_SUCCESS);
+}
+
+START_TEST(a_child_has_a_badge_of_its_own)
+{
+	struct dofi_badge ours;
+	int status;
+
+	ck_assert_int_eq(dofi_badge_show(&ours), 0);
+	ck_assert_int_gt(waitpid(start(show_badge_in_child), &status, 0), 0);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_ne(memcmp(ours.bytes, shared->badge.bytes, DOFI_BADGE), 0);
+}
+END_TEST
+
+#ifndef __SANITIZE_THREAD__ /* it chooses all addresses itself */
+
+#define CHILDREN 16
+
+static void show_badge_and_end(void)
+{
+	struct dofi_badge badge;
+
+	if (!dofi_badge_show(&badge))
+		atomic_store(&shared->seen, badge.address);
+	_exit(EXIT_SUCCESS);
+}
+
+/* The kernel would give the same address to processes that have the same memory. */
+START_TEST(the_address_of_a_badge_is_random)
+{
+	uint64_t addresses[CHILDREN], page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t highest = 0;
+	int same = 0;
+
+	for (int i = 0; i < CHILDREN; i++) {
+		atomic_store(&shared->seen, 0);
+		ck_assert_int_gt(waitpid(start(show_badge_and_end), NULL, 0), 0);
+		addresses[i] = atomic_load(&shared->seen);
+		ck_assert_uint_ne(addresses[i], 0);
+		ck_assert_uint_eq(addresses[i] % page, 0);
+		if (addresses[i] > highest)
+			highest = addresses[i];
+		for (int j = 0; j < i; j++)
+			if (addresses[j] == addresses[i]) {
+				same++;
+				break;
+			}
+	}
+	/* Where memory is mapped already, the kernel chooses. */
+	ck_assert_int_lt(same, CHILDREN / 2);
+	if (sizeof(void *) == 8)
+		ck_assert_uint_gt(highest, UINT32_MAX);
+}
+END_TEST
+
+#endif
+
+START_TEST(a_process_without_memory_for_a_badge)
+{
+	struct dofi_badge badge = {.address = 1};
+	struct rlimit before, none;
+	int ret;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_AS, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
+	ret = dofi_badge_show(&badge);
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &before), 0);
+	ck_assert_int_eq(ret, -ENOMEM);
+	ck_assert_uint_eq(badge.address, 1);
+	ck_assert_int_eq(dofi_badge_show(&badge), 0); /* it tries again */
+	ck_assert_uint_gt(badge.address, 1);
+}
+END_TEST
+
 /* --- memory that is not there, and processes that are gone --- */
 
 START_TEST(memory_that_is_not_there)
@@ -345,17 +478,21 @@ END_TEST
 START_TEST(a_dead_process)
 {
 	pid_t stranger = start(wait_for_stop);
+	int next = dup(STDERR_FILENO);
 	siginfo_t info;
 
+	close(next);
 	ck_assert(!dofi_process_is_dead(other));
 	ck_assert(!dofi_process_is_dead(getpid()));
 	ck_assert(!dofi_process_is_dead(0));
+	ck_assert(!dofi_process_is_dead(-99999999)); /* no group of processes has this number */
 	ck_assert(!dofi_process_is_dead(stranger));
 	kill(stranger, SIGKILL);
 	ck_assert_int_eq(waitid(P_PID, (id_t)stranger, &info, WEXITED | WNOWAIT), 0);
 	ck_assert(dofi_process_is_dead(stranger)); /* its parent does not know yet */
 	ck_assert_int_eq(waitpid(stranger, NULL, 0), stranger);
 	ck_assert(dofi_process_is_dead(stranger));
+	ck_assert_int_eq(dup(STDERR_FILENO), next); /* no descriptor is left */
 	kill(other, SIGKILL);
 	ck_assert_int_eq(waitid(P_PID, (id_t)other, &info, WEXITED | WNOWAIT), 0);
 	is_untouched(&process);
@@ -383,12 +520,14 @@ static bool forbid(long number)
 START_TEST(a_dead_process_where_there_are_no_descriptors_of_processes)
 {
 	pid_t stranger = start(wait_for_stop);
+	int status;
 
 	if (!forbid(SYS_pidfd_open))
 		t_skip("no seccomp filters");
 	ck_assert(!dofi_process_is_dead(stranger));
 	kill(stranger, SIGKILL);
-	ck_assert_int_eq(waitpid(stranger, NULL, 0), stranger);
+	ck_assert_int_eq(waitpid(stranger, &status, 0), stranger);
+	ck_assert_int_eq(WTERMSIG(status), SIGKILL); /* the question was no signal */
 	ck_assert(dofi_process_is_dead(stranger));
 }
 END_TEST
@@ -441,10 +580,16 @@ int main(void)
 	tcase_add_loop_test(tcase, a_copy_ends_where_it_should, 0, sizeof(ends) / sizeof(ends[0]));
 	tcase_add_test(tcase, pieces);
 	tcase_add_test(tcase, the_last_word_lands_last);
+	tcase_add_test(tcase, a_word_is_not_split);
 	tcase_add_test(tcase, a_number_that_is_used_again);
 	tcase_add_test(tcase, a_child_of_the_process);
 	tcase_add_test(tcase, another_badge);
 	tcase_add_test(tcase, each_process_has_its_own_badge);
+	tcase_add_test(tcase, a_child_has_a_badge_of_its_own);
+	tcase_add_test(tcase, a_process_without_memory_for_a_badge);
+#ifndef __SANITIZE_THREAD__
+	tcase_add_test(tcase, the_address_of_a_badge_is_random);
+#endif
 	tcase_add_test(tcase, memory_that_is_not_there);
 	tcase_add_test(tcase, a_dead_process);
 	tcase_add_test(tcase, a_dead_process_where_there_are_no_descriptors_of_processes);

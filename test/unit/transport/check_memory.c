@@ -309,10 +309,175 @@ START_TEST(without_an_offer_the_fabric_is_used)
 }
 END_TEST
 
+/* --- paths --- */
+
+#define REQUESTS 5u
+#define PARTS    3u
+
+static struct dofi_ep ep;
+static struct dofi_ctx rcache[DOFI_RCACHE_SIZE];
+static struct dofi_conn theirs; /* of the connecting side */
+static struct dofi_memory_path *accepting, *connecting;
+static int first_fd; /* the next descriptor before there was a path */
+
+int __real_dofi_memory_path_join(struct dofi_memory_path *path);
+
+static int mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	int n = 0;
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, sizeof(line), maps))
+		n += strstr(line, "dat-ofi-rings") != NULL;
+	fclose(maps);
+	return n;
+}
+
+static void setup_paths(void)
+{
+	setup();
+	ia.memory.copies = false;
+	dofi_lock_init(&ep.lock);
+	ep.obj.ia = &ia;
+	ep.req.limit = REQUESTS;
+	ep.rcache = rcache;
+	conn.ep = &ep;
+	theirs = conn;
+	theirs.active = true;
+	first_fd = dup(STDERR_FILENO);
+	close(first_fd);
+	ck_assert_int_eq(dofi_memory_path_make(&conn, &accepting), 0);
+	ck_assert_int_eq(accepting->fd, first_fd);
+	ck_assert_int_eq(dofi_memory_path_map(&theirs, chan.peer.uuid, accepting->fd, &connecting),
+			 0);
+	ck_assert_int_eq(mappings(), 2);
+}
+
+/* Nothing is left of the paths. */
+static void teardown_paths(void)
+{
+	if (connecting)
+		dofi_memory_path_free(connecting);
+	ck_assert_int_eq(mappings(), 1);
+	ck_assert_uint_eq(accepting->theirs->over, 1); /* the other side learns of it */
+	dofi_memory_path_free(accepting);
+	ck_assert_int_eq(mappings(), 0);
+	ck_assert_int_eq(dup(STDERR_FILENO), first_fd);
+	teardown();
+}
+
+static bool is_same(const void *a, const void *b)
+{
+	return (const char *)a - (const char *)accepting->segment ==
+	       (const char *)b - (const char *)connecting->segment;
+}
+
+START_TEST(what_one_side_writes_the_other_reads)
+{
+	ck_assert(is_same(accepting->ours, connecting->theirs));
+	ck_assert(is_same(accepting->theirs, connecting->ours));
+	ck_assert(is_same(accepting->out.ring, connecting->in.ring));
+	ck_assert(is_same(accepting->in.ring, connecting->out.ring));
+	ck_assert(is_same(accepting->box, connecting->their_box));
+	ck_assert(is_same(accepting->their_box, connecting->box));
+	/* as a peer with another release of the library has it */
+	ck_assert_ptr_eq(connecting->ours, &connecting->segment->marks[0]);
+	ck_assert_int_lt(connecting->fd, 0);
+	ck_assert_str_eq((const char *)accepting->peer, "of the peer");
+	ck_assert_ptr_eq(accepting->conn, &conn);
+	connecting->ours->asleep = 1;
+	ck_assert_uint_eq(accepting->theirs->asleep, 1);
+}
+END_TEST
+
+/* The descriptor that came is no segment of ours. */
+START_TEST(a_descriptor_of_something_else)
+{
+	struct dofi_memory_path *none = NULL;
+
+	ck_assert_int_lt(dofi_memory_path_map(&theirs, chan.peer.uuid, STDERR_FILENO, &none), 0);
+	ck_assert_ptr_null(none);
+	ck_assert_int_eq(mappings(), 2);
+}
+END_TEST
+
+/* It shows no badge where copies are not wanted. */
+START_TEST(copies_between_processes)
+{
+	struct dofi_memory_path *path;
+
+	ck_assert_uint_eq(accepting->ours->badge.address, 0);
+	ck_assert_int_eq(dofi_badge_show(&accepting->theirs->badge), 0);
+	dofi_memory_path_meet(accepting, getpid());
+	ck_assert_int_eq(accepting->pid, getpid());
+	ck_assert(!accepting->copies);
+	ck_assert_int_eq(accepting->process.pid, 0);
+	ia.memory.copies = true;
+	ck_assert_int_eq(dofi_memory_path_make(&conn, &path), 0);
+	ck_assert_uint_ne(path->ours->badge.address, 0);
+	path->theirs->badge = path->ours->badge; /* it is its own peer */
+	dofi_memory_path_meet(path, _i ? 99999999 : getpid());
+	ck_assert_int_eq(path->pid, _i ? 99999999 : getpid());
+	ck_assert_int_eq(path->copies, !_i);
+	ck_assert_uint_eq(path->ours->fetches, !_i);
+	ck_assert_int_eq(path->process.pid, _i ? 0 : getpid());
+	dofi_memory_path_free(path);
+	ia.memory.copies = false;
+}
+END_TEST
+
+/* The EP has the path from here on, and the path a record for each request. */
+START_TEST(a_path_that_a_connection_uses)
+{
+	if (_i)
+		ep.parts = (struct dofi_ring){.base = (char *)&ep, .limit = PARTS};
+	ep.path_up = true;
+	ck_assert_int_eq(__real_dofi_memory_path_join(accepting), 0);
+	ck_assert_ptr_eq(ep.memory, accepting);
+	ck_assert(conn.over_memory && accepting->joined);
+	ck_assert_uint_eq(accepting->pending_size, REQUESTS + (_i ? PARTS : 0) + 1);
+	ck_assert_uint_eq(ep.peer.number, conn.peer_id);
+	ck_assert_uint_eq(ia.memory.npaths, 1);
+	ia.engine.restless = 1 + (uint32_t)_i;
+	accepting->restless = _i;
+	dofi_memory_path_free(accepting);
+	ck_assert_ptr_null(ep.memory);
+	ck_assert(!ep.path_up);
+	ck_assert_uint_eq(ia.memory.npaths, 0);
+	ck_assert_uint_eq(ia.engine.restless, 1);
+	ck_assert(dofi_trylock(&ep.lock)); /* nobody holds it */
+	dofi_unlock(&ep.lock);
+	ck_assert_uint_eq(connecting->theirs->over, 1);
+	/* for teardown */
+	ep.parts.base = NULL;
+	conn.over_memory = false;
+	ck_assert_int_eq(dofi_memory_path_make(&conn, &accepting), 0);
+	dofi_memory_path_free(connecting);
+	ck_assert_int_eq(dofi_memory_path_map(&theirs, chan.peer.uuid, accepting->fd, &connecting),
+			 0);
+}
+END_TEST
+
+START_TEST(the_descriptor_is_closed_once)
+{
+	int fd;
+
+	dofi_memory_path_passed(accepting);
+	fd = dup(STDERR_FILENO);
+	ck_assert_int_eq(fd, first_fd);
+	dofi_memory_path_passed(accepting);
+	ck_assert_int_ge(fcntl(fd, F_GETFD), 0);
+	close(fd);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("memory");
 	TCase *accepts = tcase_create("accepts"), *connects = tcase_create("connects");
+	TCase *paths = tcase_create("paths");
 
 	tcase_add_checked_fixture(accepts, setup, teardown);
 	tcase_add_test(accepts, the_segment_goes_before_accept);
@@ -330,5 +495,12 @@ int main(void)
 	tcase_add_test(connects, a_fabric_that_cannot_connect_ends_the_attempt);
 	tcase_add_test(connects, without_an_offer_the_fabric_is_used);
 	suite_add_tcase(suite, connects);
+	tcase_add_checked_fixture(paths, setup_paths, teardown_paths);
+	tcase_add_test(paths, what_one_side_writes_the_other_reads);
+	tcase_add_test(paths, a_descriptor_of_something_else);
+	tcase_add_loop_test(paths, copies_between_processes, 0, 2);
+	tcase_add_loop_test(paths, a_path_that_a_connection_uses, 0, 2);
+	tcase_add_test(paths, the_descriptor_is_closed_once);
+	suite_add_tcase(suite, paths);
 	return t_run(suite);
 }

@@ -46,7 +46,8 @@ static union {
 		struct iovec iov[2];
 	};
 } receives[4];
-static uint8_t memory[LENGTH], bytes[DOFI_CELL_MAX], buffer[2 * RECEIVE];
+static _Alignas(8) uint8_t memory[LENGTH];
+static uint8_t bytes[DOFI_CELL_MAX], buffer[2 * RECEIVE];
 static struct dofi_wr *done;
 static uint64_t done_length, ctrl_data;
 static uint32_t done_update, credit;
@@ -58,12 +59,17 @@ static struct dofi_memory_segment segment;
 static struct dofi_memory_range ranges[DOFI_MEMORY_RANGES + 1];
 static int fetch_err, calls;
 static uint64_t unmapped; /* an address of the sender that cannot be read */
+static size_t stored;     /* the end of what was read from the ring into `memory` itself */
 
 int __wrap_dofi_remote_read_pieces(const struct dofi_remote_process *process,
 				   const struct iovec *to, const struct iovec *from, size_t n);
 int __wrap_dofi_remote_read(const struct dofi_remote_process *process, const struct iovec *iov,
 			    size_t skip, uint64_t address, size_t size);
 
+void __real_dofi_ring_read(const struct dofi_ring_reader *r, const struct dofi_cell *cell,
+			   size_t at, void *to, size_t n);
+void __wrap_dofi_ring_read(const struct dofi_ring_reader *r, const struct dofi_cell *cell,
+			   size_t at, void *to, size_t n);
 void __wrap_dofi_wait_end_sleep(struct dofi_ia *of);
 void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
 			   uint32_t update);
@@ -72,6 +78,16 @@ void __wrap_dofi_ctrl_arrived(struct dofi_ia *of, uint64_t data);
 void __wrap_dofi_ctrl_msg_arrived(struct dofi_ia *of, const struct dofi_ctrl_msg *msg, size_t size);
 void __wrap_dofi_credit_arrived(struct dofi_ia *of, uint32_t number, uint32_t update);
 void *__wrap_dofi_ctx_memory(struct dofi_ia *of, const struct dofi_ctx *ctx, uint64_t address);
+
+void __wrap_dofi_ring_read(const struct dofi_ring_reader *r, const struct dofi_cell *cell,
+			   size_t at, void *to, size_t n)
+{
+	size_t begin = (uintptr_t)to - (uintptr_t)memory;
+
+	if (begin < LENGTH && begin + n > stored)
+		stored = begin + n;
+	__real_dofi_ring_read(r, cell, at, to, n);
+}
 
 void __wrap_dofi_wait_end_sleep(struct dofi_ia *of)
 {
@@ -419,6 +435,30 @@ START_TEST(messages_fetched_together)
 }
 END_TEST
 
+/* Longer ones gain nothing by it. */
+START_TEST(as_many_bytes_are_fetched_together)
+{
+	static uint8_t from[256u << 10], to[2][(128u << 10) + 1];
+	const size_t half = sizeof(from) / 2;
+
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = (uint8_t)(i * 5 + i / 256);
+	for (size_t i = 0; i < 2; i++)
+		receives[i].iov[0] = (struct iovec){to[i], sizeof(to[i])};
+	ranges[0] = (struct dofi_memory_range){(uintptr_t)from, half};
+	say_places(1, half);
+	ranges[0] =
+		(struct dofi_memory_range){(uintptr_t)from + half - (size_t)_i, half + (size_t)_i};
+	say_places(1, half + (size_t)_i);
+	takes(1 + _i);
+	ck_assert_int_eq(calls, 1 + _i);
+	ck_assert_int_eq(dones, 2);
+	ck_assert_uint_eq(done_length, half + (size_t)_i);
+	ck_assert_mem_eq(to[0], from, half);
+	ck_assert_mem_eq(to[1], from + half - (size_t)_i, half + (size_t)_i);
+}
+END_TEST
+
 /* The peer has memory for as many answers. */
 START_TEST(messages_without_room_for_answers)
 {
@@ -563,6 +603,44 @@ START_TEST(a_write)
 		ck_assert_uint_eq(memory[3 + size], 0);
 		ck_assert_uint_eq(path.answers_tail, size); /* its completion */
 	}
+}
+END_TEST
+
+/* Programs poll the last word, so it is stored as a whole, after all bytes before it. */
+START_TEST(the_last_word_of_a_write)
+{
+	static const struct {
+		size_t at, size, word;
+	} writes[] = {{0, 1, 1}, {0, 2, 2}, {1, 2, 1},  {0, 4, 4},  {2, 4, 2},  {0, 7, 1},
+		      {0, 8, 8}, {4, 8, 4}, {0, 12, 4}, {4, 12, 8}, {0, 24, 8}, {3, 24, 1}};
+
+	for (size_t i = 0; i < sizeof(writes) / sizeof(writes[0]); i++) {
+		stored = 0;
+		say(DOFI_CELL_WRITE, WHOLE, writes[i].size, BASE + writes[i].at, CONTEXT);
+		takes(1);
+		if (writes[i].size > writes[i].word)
+			ck_assert_uint_eq(stored, writes[i].at + writes[i].size - writes[i].word);
+		else
+			ck_assert_uint_le(stored, writes[i].at);
+		ck_assert_mem_eq(memory + writes[i].at, bytes, writes[i].size);
+	}
+}
+END_TEST
+
+/* Each cell is checked and stored by itself; the last one completes the write. */
+START_TEST(a_write_in_several_cells)
+{
+	say(DOFI_CELL_WRITE, DOFI_CELL_FIRST, 100, BASE, CONTEXT);
+	say(DOFI_CELL_WRITE, 0, 50, BASE + 100, CONTEXT);
+	takes(2);
+	ck_assert_uint_eq(path.answers_tail, 0);
+	ck_assert_mem_eq(memory, bytes, 100);
+	ck_assert_mem_eq(memory + 100, bytes, 50);
+	say(DOFI_CELL_WRITE, DOFI_CELL_LAST, 9, BASE + 150, CONTEXT);
+	takes(1);
+	ck_assert_uint_eq(path.answers_tail, 1);
+	ck_assert_mem_eq(memory + 150, bytes, 9);
+	ck_assert_uint_eq(memory[159], 0);
 }
 END_TEST
 
@@ -779,6 +857,7 @@ int main(void)
 	tcase_add_test(tcase, truncation_is_told);
 	tcase_add_test(tcase, a_fetched_message);
 	tcase_add_test(tcase, messages_fetched_together);
+	tcase_add_loop_test(tcase, as_many_bytes_are_fetched_together, 0, 2);
 	tcase_add_test(tcase, messages_without_room_for_answers);
 	tcase_add_test(tcase, one_of_several_without_its_memory);
 	tcase_add_test(tcase, a_fetched_message_that_is_too_long);
@@ -790,6 +869,8 @@ int main(void)
 	tcase_add_loop_test(tcase, places_that_change, 0, 2);
 	tcase_add_test(tcase, an_entry_of_the_table);
 	tcase_add_test(tcase, a_write);
+	tcase_add_test(tcase, the_last_word_of_a_write);
+	tcase_add_test(tcase, a_write_in_several_cells);
 	tcase_add_test(tcase, a_read);
 	tcase_add_test(tcase, control_records_and_credits);
 	tcase_add_test(tcase, control_messages);

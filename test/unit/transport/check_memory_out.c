@@ -268,7 +268,9 @@ START_TEST(a_notice_follows_a_write_through_the_ring)
 	ring_has(DOFI_CELL_WRITE);
 	ck_assert_int_eq(dofi_ring_look(&peer, &cell), 1);
 	ck_assert_int_eq(cell.kind, DOFI_CELL_CTRL);
+	ck_assert_uint_eq(cell.words[0], 0); /* it has no record */
 	ck_assert_uint_eq(cell.words[1], 9);
+	ck_assert_uint_eq(cell.size, 0);
 	ck_assert(pending[0].waits);
 }
 END_TEST

@@ -48,6 +48,7 @@ static struct fi_info info = {.ep_attr = &ep_attr,
 			      .rx_attr = &rx_attr,
 			      .fabric_attr = &fabric_attr,
 			      .domain_attr = &domain_attr};
+static struct fi_info next_info; /* of another fabric */
 static struct fid_domain domain;
 static struct fid_cq cq;
 static struct fid_eq eq;
@@ -58,7 +59,7 @@ static struct fi_ops_domain domain_ops;
 static struct fi_ops_cm cm_ops;
 static struct fi_ops_eq eq_ops;
 static struct fi_ops_cq cq_ops;
-static int made, closed, shut, enabled, connected, rejected, accepted, paths;
+static int proceeds, made, closed, shut, enabled, connected, rejected, accepted, paths;
 static int make_err, enable_err, connect_errs, accept_err, binds;
 static int refused_bind;        /* number of the bind that fails */
 static struct fi_info *request; /* in the event queue */
@@ -79,7 +80,8 @@ void __wrap_dofi_conn_path_made(struct dofi_conn *of)
 
 void __wrap_dofi_conn_proceeds(struct dofi_conn *of)
 {
-	(void)of;
+	ck_assert_ptr_eq(of, &conn);
+	proceeds++;
 }
 
 void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, uint8_t status,
@@ -104,11 +106,16 @@ static int fid_close(struct fid *fid)
 	return 0;
 }
 
+static struct fid_ep shared_queue;
+static int bound_queues;
+static size_t receive_contexts; /* of the endpoint */
+
 static int fid_bind(struct fid *fid, struct fid *to, uint64_t flags)
 {
-	(void)flags;
 	ck_assert_ptr_eq(fid, &endpoint.fid);
-	ck_assert(to == &eq.fid || to == &cq.fid);
+	ck_assert(to == &eq.fid || to == &cq.fid || to == &shared_queue.fid);
+	ck_assert_uint_eq(flags, to == &cq.fid ? FI_TRANSMIT | FI_RECV : 0);
+	bound_queues += to == &shared_queue.fid;
 	return ++binds == refused_bind ? -FI_EINVAL : 0;
 }
 
@@ -128,10 +135,12 @@ static int make(struct fid_domain *of, struct fi_info *like, struct fid_ep **fep
 	if (!request) {
 		ck_assert_uint_eq(like->dest_addrlen, chan.peer.fabric_name_size);
 		ck_assert_mem_eq(like->dest_addr, chan.peer.fabric_name, like->dest_addrlen);
+		ck_assert_ptr_null(like->next); /* one address, and no other fabric */
 	}
 	if (make_err)
 		return make_err;
 	made++;
+	receive_contexts = like->ep_attr->rx_ctx_cnt;
 	*fep = &endpoint;
 	return 0;
 }
@@ -229,6 +238,7 @@ static void setup(void)
 	ia.up = &dofi_cm_upcalls;
 	ia.engine.reap = dofi_reap;
 	ia.info = &info;
+	info.next = &next_info;
 	ia.pep = &pep;
 	ia.eqs = (struct dofi_eqs){.ia_name = ia.name, .list = {&eq}, .n = 1, .fd = -1};
 	ia.cq = ia.cqs.list[0].fid = &cq;
@@ -269,8 +279,8 @@ START_TEST(an_endpoint_opened_while_the_peer_decided_is_used)
 	ck_assert_int_eq(made, 1);
 	ck_assert_int_eq(enabled, 1);
 	ck_assert_ptr_null(conn.fep); /* no post uses it yet */
-	ck_assert_uint_gt(ia.cqs.list[0].used, REQUESTS + RECEIVES);
-	ck_assert_uint_lt(ia.cqs.list[0].used, REQUESTS + RECEIVES + 4);
+	/* one request more is the library's own: a read of the peer's table */
+	ck_assert_uint_eq(ia.cqs.list[0].used, REQUESTS + 1 + RECEIVES);
 	ck_assert_int_eq(trans->connect(&conn), 0);
 	ck_assert_int_eq(made, 1);
 	ck_assert_int_eq(connected, 1);
@@ -328,6 +338,49 @@ START_TEST(an_endpoint_that_can_not_be_bound_is_closed)
 	ck_assert_int_eq(enabled, 0);
 	ck_assert_int_eq(made, 1);
 	closed_ia_leaves_nothing();
+}
+END_TEST
+
+START_TEST(an_endpoint_with_a_shared_queue)
+{
+	struct dofi_srq srq = {.srx = &shared_queue};
+
+	ck_assert_int_eq(trans->connect(&conn), 0);
+	ck_assert_int_eq(bound_queues, 0);
+	ck_assert_uint_eq(receive_contexts, 0);
+	trans->disconnect(&conn);
+	ep.srq = &srq;
+	binds = 0;
+	ck_assert_int_eq(trans->connect(&conn), 0);
+	ck_assert_int_eq(bound_queues, 1);
+	ck_assert_uint_eq(receive_contexts, FI_SHARED_CONTEXT);
+	ck_assert_uint_eq(ep_attr.rx_ctx_cnt, 0); /* of the IA */
+	trans->disconnect(&conn);
+	for (refused_bind = 1; refused_bind <= 3; refused_bind++) {
+		int enabled_before = enabled;
+
+		binds = 0;
+		ck_assert_int_eq(trans->connect(&conn), -FI_EINVAL);
+		ck_assert_int_eq(enabled, enabled_before);
+		closed_ia_leaves_nothing();
+	}
+	ep.srq = NULL;
+}
+END_TEST
+
+/* The library's own requests: of a credit update, and parts. */
+START_TEST(queues_have_room_for_requests_of_the_library)
+{
+	ia.credits = DOFI_CREDITS_WRITTEN;
+	trans->prepare(&conn);
+	ck_assert_uint_eq(ia.cqs.list[0].used, REQUESTS + 2 + RECEIVES);
+	trans->disconnect(&conn);
+	ep.parts = (struct dofi_ring){.base = (char *)&ep, .limit = 64};
+	trans->prepare(&conn);
+	ck_assert_uint_eq(ia.cqs.list[0].used, REQUESTS + 2 + 64 + RECEIVES);
+	trans->disconnect(&conn);
+	closed_ia_leaves_nothing();
+	ep.parts.base = NULL;
 }
 END_TEST
 
@@ -425,6 +478,7 @@ START_TEST(a_request_is_accepted)
 {
 	request_comes();
 	ck_assert_int_eq(accepted, 1);
+	ck_assert_int_eq(proceeds, 1);
 	ck_assert_int_eq(paths, 1);
 	ck_assert(!dofi_conn_is_ending(&conn));
 	trans->disconnect(&conn);
@@ -442,6 +496,7 @@ START_TEST(a_request_that_cannot_be_served_is_refused)
 	request_comes();
 	ck_assert_int_eq(rejected, _i);
 	ck_assert_int_eq(accepted, 0);
+	ck_assert_int_eq(proceeds, 0);
 	ck_assert(dofi_conn_is_ending(&conn));
 	closed_ia_leaves_nothing();
 }
@@ -451,6 +506,7 @@ START_TEST(a_request_that_has_gone_is_ignored)
 {
 	accept_err = -FI_ENOTCONN;
 	request_comes();
+	ck_assert_int_eq(proceeds, 0);
 	ck_assert_int_eq(rejected, 0);
 	ck_assert(dofi_conn_is_ending(&conn));
 	trans->disconnect(&conn);
@@ -491,8 +547,9 @@ static int close_pep(struct fid *fid)
 
 static int bind_pep(struct fid *fid, struct fid *to, uint64_t flags)
 {
-	(void)fid, (void)flags;
+	(void)fid;
 	ck_assert_ptr_eq(to, &eq.fid);
+	ck_assert_uint_eq(flags, 0);
 	return step();
 }
 
@@ -1158,6 +1215,8 @@ int main(void)
 	tcase_add_test(tc, a_failed_open_does_not_change_the_ia);
 	tcase_add_loop_test(tc, a_failed_open_is_repeated_when_the_endpoint_is_needed, 0, 2);
 	tcase_add_loop_test(tc, an_endpoint_that_can_not_be_bound_is_closed, 0, 2);
+	tcase_add_test(tc, an_endpoint_with_a_shared_queue);
+	tcase_add_test(tc, queues_have_room_for_requests_of_the_library);
 	tcase_add_test(tc, queues_are_no_longer_than_the_device_s);
 	tcase_add_loop_test(tc, a_request_without_a_token_is_refused, 0, 2);
 	tcase_add_loop_test(tc, nothing_stays_of_an_open_that_fails, 0, 4);

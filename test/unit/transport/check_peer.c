@@ -12,12 +12,14 @@
 #include "../../../prov/ofi/transport/peer.h"
 #include "../../../prov/ofi/transport/shm_repair.h"
 #include "../../../prov/ofi/fabric/quirks.h"
+#include "../../../prov/ofi/fabric/same_process.h"
 #include "../../../prov/ofi/dto/ud.h"
 #include "../../../prov/ofi/cm/channel.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/progress/wakeup.h"
 #include "../../../prov/ofi/cm/conn_state.h"
 
+#include <fcntl.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
 
@@ -42,7 +44,8 @@ static struct {
 static int insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
 		  uint64_t flags, void *context)
 {
-	(void)av, (void)flags, (void)context;
+	(void)av, (void)context;
+	ck_assert_uint_eq(flags, 0);
 	ck_assert_uint_eq(count, 1);
 	if (fabric.full)
 		return 0;
@@ -53,7 +56,8 @@ static int insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *
 
 static int take_out(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags)
 {
-	(void)av, (void)flags;
+	(void)av;
+	ck_assert_uint_eq(flags, 0);
 	ck_assert_uint_eq(count, 1);
 	fabric.last = *fi_addr;
 	fabric.removed++;
@@ -101,26 +105,54 @@ void dofi_wakeup_remove_peer(struct dofi_ia *of, struct dofi_wakeup_peer *wakeup
 	wakeups--;
 }
 
+/* Each watched process has its place, and what peer.c has said of it. */
+static struct {
+	char name[DOFI_FABRIC_NAME_MAX + 1];
+	bool used, forgotten, closed;
+} shm[CONNS];
+static int watched;
+
+static struct dofi_shm_peer *shm_peer(int i)
+{
+	return (struct dofi_shm_peer *)(void *)&shm[i];
+}
+
 /* Some peers cannot be watched. */
 struct dofi_shm_peer *dofi_shm_repair_watch(struct dofi_ia *of, const uint8_t *name)
 {
-	(void)name;
 	ck_assert_ptr_eq(of, &ia);
-	return NULL;
+	if (watched == CONNS)
+		return NULL;
+	snprintf(shm[watched].name, sizeof(shm[watched].name), "%s", (const char *)name);
+	return shm_peer(watched++);
+}
+
+static int shm_number(struct dofi_shm_peer *peer)
+{
+	for (int i = 0; i < watched; i++)
+		if (peer == shm_peer(i))
+			return i;
+	ck_abort_msg("it was never watched");
+	return 0;
 }
 
 void dofi_shm_repair_use(struct dofi_ia *of, struct dofi_shm_peer *peer, bool used)
 {
-	(void)used;
 	ck_assert_ptr_eq(of, &ia);
-	ck_assert_ptr_null(peer);
+	if (!peer)
+		return;
+	ck_assert(!shm[shm_number(peer)].forgotten);
+	shm[shm_number(peer)].used = used;
 }
 
 void dofi_shm_repair_forget(struct dofi_ia *of, struct dofi_shm_peer *peer, bool closed)
 {
-	(void)closed;
 	ck_assert_ptr_eq(of, &ia);
-	ck_assert_ptr_null(peer);
+	if (!peer)
+		return;
+	ck_assert(!shm[shm_number(peer)].forgotten);
+	shm[shm_number(peer)].forgotten = true;
+	shm[shm_number(peer)].closed = closed;
 }
 
 void dofi_conn_path_down(struct dofi_conn *conn, int err)
@@ -201,6 +233,7 @@ START_TEST(one_address_for_all_connections)
 	ck_assert_int_eq(fabric.inserted, 2);
 	ck_assert_ptr_eq(conns[0].peer, conns[2].peer);
 	ck_assert_ptr_ne(conns[0].peer, conns[1].peer);
+	ck_assert_ptr_eq(conns[2].wakeup, &conns[0].peer->wakeup);
 	ck_assert_uint_eq(conns[2].dest, 7);
 	ck_assert_uint_eq(conns[1].dest, 8);
 	ck_assert_ptr_eq(dofi_peer_find(&peers, chans[1].peer.uuid), conns[1].peer);
@@ -399,7 +432,74 @@ START_TEST(a_broken_stream_breaks_the_connections_of_the_peer)
 	for (int i = 0; i < CONNS; i++) {
 		ck_assert_int_eq(down[i], i == 0);
 		ck_assert_int_eq(again[i], i == 2);
+		ck_assert(dofi_trylock(&eps[i].lock)); /* nobody holds it */
+		dofi_unlock(&eps[i].lock);
 	}
+}
+END_TEST
+
+/* --- over shared memory --- */
+
+/* Which of the peer's requests may still be under way: those of a peer with a connection. */
+START_TEST(the_process_of_a_peer_is_watched)
+{
+	ck_assert_int_eq(meet(0, 'a'), 0);
+	ck_assert_int_eq(meet(1, 'a'), 0);
+	ck_assert_int_eq(meet(2, 'b'), 0);
+	ck_assert_int_eq(watched, 2);
+	ck_assert_str_eq(shm[0].name, "aaaa");
+	ck_assert_str_eq(shm[1].name, "bbbb");
+	ck_assert(shm[0].used && shm[1].used);
+	dofi_peer_give(&conns[0]);
+	ck_assert(shm[0].used);
+	dofi_peer_give(&conns[1]);
+	ck_assert(!shm[0].used && shm[1].used);
+	ck_assert_int_eq(meet(0, 'a'), 0);
+	ck_assert(shm[0].used);
+	dofi_peer_give(&conns[0]);
+	if (_i)
+		say_closed(0);
+	ck_assert_int_eq(meet(3, 'c'), 0);
+	ck_assert(shm[0].forgotten && !shm[1].forgotten);
+	ck_assert_int_eq(shm[0].closed, _i);
+}
+END_TEST
+
+#define REGION "dat-ofi-check-peer"
+
+static int meet_region(int i, const char *region)
+{
+	struct dofi_details *details = &chans[i].peer;
+
+	memset(details->uuid, i + 1, sizeof(details->uuid));
+	memset(details->fabric_name, 0, sizeof(details->fabric_name));
+	snprintf((char *)details->fabric_name, sizeof(details->fabric_name), "%s%s",
+		 DOFI_SHM_PREFIX, region);
+	details->fabric_name_size = (uint32_t)strlen((char *)details->fabric_name);
+	return dofi_peer_take(&peers, &conns[i]);
+}
+
+/* shm would map it. The user is told of the one that was refused, and of no other. */
+START_TEST(the_region_of_a_peer_is_checked)
+{
+	static const char refused[] = "a peer was refused";
+	int fd = shm_open("/" REGION, O_CREAT | O_EXCL | O_RDWR, 0600);
+	int says = t_capture(STDERR_FILENO);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, sysconf(_SC_PAGESIZE)), 0);
+	close(fd);
+	/* other fabrics map nothing */
+	ck_assert_int_eq(meet_region(0, "no such region"), 0);
+	strcpy((char *)ia.fabric_name, DOFI_SHM_PREFIX "1:0:0");
+	ck_assert_int_eq(meet_region(1, REGION), 0);
+	ck_assert_ptr_null(strstr(t_captured(says), refused));
+	ck_assert_int_eq(meet_region(2, "no such region"), -FI_EACCES);
+	ck_assert_ptr_null(conns[2].peer);
+	ck_assert_ptr_nonnull(strstr(t_captured(says), refused));
+	ck_assert_ptr_nonnull(strstr(t_captured(says), "no such region"));
+	ck_assert_int_eq(fabric.inserted, 2);
+	shm_unlink("/" REGION);
 }
 END_TEST
 
@@ -436,6 +536,8 @@ int main(void)
 	tcase_add_test(tc, entries_in_use_by_datagrams_remain);
 	tcase_add_test(tc, the_address_vector_is_full);
 	tcase_add_test(tc, a_broken_stream_breaks_the_connections_of_the_peer);
+	tcase_add_loop_test(tc, the_process_of_a_peer_is_watched, 0, 2);
+	tcase_add_test(tc, the_region_of_a_peer_is_checked);
 	tcase_add_test(tc, peer_is_closed_before_the_deferred_end);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

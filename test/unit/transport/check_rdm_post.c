@@ -9,6 +9,7 @@
 #include "../../../prov/ofi/dto/ring.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/dto/ud.h"
+#include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/ud_ah.h"
 #include "../../../prov/ofi/transport/rdm_post.h"
@@ -210,6 +211,32 @@ START_TEST(a_send_without_segments_that_is_not_injected)
 }
 END_TEST
 
+/* A message for an SRQ has the numbers of the connection and of the message in its data. */
+START_TEST(the_data_of_a_message_for_an_srq)
+{
+	static const struct {
+		uint64_t quirks;
+		size_t size;
+		uint32_t number;
+	} fabrics[] = {{DOFI_QUIRK_TAG_MASK, 8, 5}, {DOFI_QUIRK_TAG_MASK, 4, 0}, {0, 8, 0}};
+
+	ia.quirks = fabrics[_i].quirks;
+	domain_attr.cq_data_size = fabrics[_i].size;
+	ep.peer.number = 5;
+	ep.peer.wants_data = true;
+	ep.nsent = DOFI_UPDATE_NUMBER - 1;
+	ck_assert_int_eq(send_bytes(8, 0), 0);
+	ck_assert_uint_eq(fabric.data >> 32, fabrics[_i].number);
+	ck_assert_uint_eq((uint32_t)fabric.data, (DOFI_UPDATE_NUMBER - 1)
+							 << DOFI_UPDATE_NUMBER_SHIFT);
+	ep.nsent = DOFI_UPDATE_NUMBER + 3;
+	ck_assert_int_eq(send_bytes(64, 0), 0);
+	ck_assert_uint_eq(fabric.data >> 32, fabrics[_i].number);
+	ck_assert_uint_eq((uint32_t)fabric.data, 2u << DOFI_UPDATE_NUMBER_SHIFT);
+	domain_attr.cq_data_size = 8;
+}
+END_TEST
+
 START_TEST(a_datagram_names_its_receiver)
 {
 	static struct dofi_ud_ah ah = {.number = 5};
@@ -255,6 +282,7 @@ int main(void)
 	tcase_add_test(tc, a_small_send_is_injected_when_nothing_is_under_way);
 	tcase_add_loop_test(tc, an_empty_message_is_injected, 0, 6);
 	tcase_add_test(tc, a_send_without_segments_that_is_not_injected);
+	tcase_add_loop_test(tc, the_data_of_a_message_for_an_srq, 0, 3);
 	tcase_add_loop_test(tc, a_datagram_names_its_receiver, 0, 2);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

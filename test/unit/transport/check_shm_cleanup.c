@@ -142,11 +142,27 @@ END_TEST
 START_TEST(regions_of_dead_processes_are_removed)
 {
 	pid_t pid = leave_dead(name_of(NOBODYS, geteuid()));
+	int fd = t_capture(STDERR_FILENO);
 
+	dofi_log_set_level("info");
 	ck_assert(is_left());
 	open_ia();
 	ck_assert(!is_left());
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), path)); /* which one was removed */
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
+/* Nothing is said of files that remain. */
+START_TEST(only_what_is_removed_is_reported)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	dofi_log_set_level("info");
+	leave(name_of(NOBODYS, geteuid()));
+	open_ia();
+	ck_assert(is_left());
+	ck_assert_ptr_null(strstr(t_captured(fd), "removed"));
 }
 END_TEST
 
@@ -366,6 +382,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, regions_in_use_remain);
 	tcase_add_test(tc, regions_of_dead_processes_are_removed);
+	tcase_add_test(tc, only_what_is_removed_is_reported);
 	tcase_add_test(tc, regions_without_a_mark_remain);
 	tcase_add_test(tc, files_with_other_names_remain);
 	tcase_add_test(tc, probe_finds_a_directory);

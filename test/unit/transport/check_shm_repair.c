@@ -44,7 +44,7 @@ struct head {
 	uint64_t map, total, cmd_queue, resp_ring, inject, sar;
 };
 
-enum { HOLDER, CLAIMER, BYSTANDER, OUTDATED /* with another libfabric */ };
+enum { HOLDER, CLAIMER, BYSTANDER, OUTDATED /* with another libfabric */, NEWEST };
 
 static struct dofi_ia ia;
 static struct head *own;
@@ -122,6 +122,60 @@ static void become_layout_4(struct head *head)
 	head->total = RESP_RING;
 	head->cmd_queue = INJECT;
 	head->resp_ring = SAR;
+}
+
+/* --- layout 10: commands are memory of the initiator's --- */
+
+#define STACK     0x38000u
+#define COMMANDS  (STACK + 1024u)
+#define COMMAND   368u
+#define RETURNS   0x3a000u
+#define PEERS     0x3c000u
+#define BASE      0x10000000u
+#define FAILED    4u
+#define COME_BACK 8u
+
+static void put(struct head *head, size_t offset, uint64_t value, size_t size)
+{
+	memcpy((char *)head + offset, &value, size);
+}
+
+static uint64_t get(const struct head *head, size_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)head + offset, sizeof(value));
+	return value;
+}
+
+static void fill_queue(struct head *head, size_t queue, size_t entry)
+{
+	put(head, queue + 128, ENTRIES, 4);
+	put(head, queue + 132, ENTRIES - 1, 4);
+	for (uint64_t i = 0; i < ENTRIES; i++)
+		put(head, queue + 192 + i * entry, i, 8);
+}
+
+static void become_layout_10(struct head *head)
+{
+	static const struct {
+		size_t offset;
+		uint64_t value;
+	} fields[] = {{48, BASE},   {56, SIZE},     {128, CMD_QUEUE}, {136, INJECT},
+		      {144, STACK}, {152, RETURNS}, {160, SAR},       {168, PEERS}};
+	pid_t pid = head->pid;
+
+	memset((void *)head, 0, CMD_QUEUE);
+	put(head, 0, 10, 1);
+	put(head, 40, (uint64_t)pid, 4);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		put(head, fields[i].offset, fields[i].value, 8);
+	ck_assert_int_eq(pthread_spin_init((void *)((char *)head + 64), PTHREAD_PROCESS_SHARED), 0);
+	fill_queue(head, CMD_QUEUE, 384);
+	fill_queue(head, RETURNS, 64);
+	fill_pool(head, STACK);
+	put(head, STACK, COMMANDS - STACK, 8);
+	put(head, STACK + 8, COMMAND, 8);
 }
 
 static void remove_region(const char *name)
@@ -224,6 +278,8 @@ static struct process start(int role)
 		head = make_region(name, getpid());
 		if (role == OUTDATED)
 			become_layout_4(head);
+		if (role == NEWEST)
+			become_layout_10(head);
 		be(role, fds[1]);
 	}
 	ck_assert_int_eq(read(fds[0], &byte, 1), 1);
@@ -253,11 +309,15 @@ static void end(const struct process *process)
 
 /* --- our process --- */
 
+static bool own_is_newest;
+
 static void open_own(void)
 {
 	ia.quirks = DOFI_QUIRK_DEAD_LOCKS;
 	snprintf(ia.name, sizeof(ia.name), "test");
 	own = make_region(own_name, getpid());
+	if (own_is_newest)
+		become_layout_10(own);
 	dofi_shm_repair_open(&ia, (const uint8_t *)own_name);
 	ck_assert_ptr_nonnull(ia.shm_repair);
 }
@@ -486,6 +546,57 @@ START_TEST(a_dead_peer_is_settled_when_it_is_used_no_more)
 }
 END_TEST
 
+/* A command of ours that the peer has not given back. */
+static void put_command(size_t i, uint16_t peer, const struct process *process)
+{
+	size_t command = COMMANDS + i * COMMAND;
+
+	put(own, PEERS + peer * 64u + 16, (uintptr_t)map_region(process->name, false), 8);
+	put(own, command + 10, COME_BACK, 1);
+	put(own, command + 14, peer, 2);
+	put(own, command + 48, 1000 + i, 8);
+	put(own, STACK + 26, i + 1, 2); /* the first that is free */
+}
+
+static bool are_back(void)
+{
+	return get(own, RETURNS) == 2 && get(own, RETURNS + 192 + 64) == 2;
+}
+
+static bool is_back(size_t i)
+{
+	size_t command = COMMANDS + i * COMMAND;
+
+	return (get(own, RETURNS + 208) == BASE + command ||
+		get(own, RETURNS + 208 + 64) == BASE + command) &&
+	       *((char *)own + command + 10) == (FAILED | COME_BACK);
+}
+
+/* Of each one, however many have died; not while a connection uses it. */
+START_TEST(commands_at_dead_peers_come_back)
+{
+	struct process others[2];
+
+	own_is_newest = true;
+	open_own();
+	for (uint16_t i = 0; i < 2; i++) {
+		others[i] = start(NEWEST);
+		put_command(i, 3 + i, &others[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		end(&others[i]);
+	ck_assert(stays(are_back));
+	ck_assert_uint_eq(get(own, RETURNS), 0);
+	for (int i = 0; i < 2; i++) {
+		stop_using(others[i].peer);
+		forget(others[i].peer, false);
+	}
+	await(are_back);
+	ck_assert(is_back(0) && is_back(1));
+	close_own();
+}
+END_TEST
+
 /* It is the same process, and its death is still noticed. */
 START_TEST(a_forgotten_peer_that_returns_is_the_same)
 {
@@ -499,6 +610,70 @@ START_TEST(a_forgotten_peer_that_returns_is_the_same)
 	end(&holder);
 	await(lock_is_free);
 	close_own();
+}
+END_TEST
+
+/* How often this process has mapped the region. */
+static int mappings(const char *name)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	int n = 0;
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, sizeof(line), maps))
+		n += strstr(line, name + strlen("fi_shm://")) != NULL;
+	fclose(maps);
+	return n;
+}
+
+static struct process gone;
+
+static bool is_unmapped(void)
+{
+	return !mappings(gone.name);
+}
+
+/* At once if its IA has closed, or else when its process ends; at the latest with our own IA. */
+START_TEST(a_forgotten_peer_leaves_nothing)
+{
+	int next = eventfd(0, 0);
+
+	close(next);
+	open_own();
+	ck_assert_int_eq(mappings(own_name), 2); /* one is the test's */
+	for (int i = 0; i < 3; i++) {
+		gone = start(BYSTANDER);
+		ck_assert(!is_unmapped());
+		if (i < 2)
+			forget(gone.peer, i == 0);
+		ck_assert_int_eq(is_unmapped(), i == 0);
+		if (i < 2)
+			end(&gone);
+		if (i == 1)
+			await(is_unmapped);
+	}
+	close_own();
+	ck_assert(is_unmapped());
+	ck_assert_int_eq(mappings(own_name), 1);
+	ck_assert_int_eq(eventfd(0, 0), next);
+	end(&gone);
+}
+END_TEST
+
+START_TEST(a_repair_that_cannot_start_leaves_nothing)
+{
+	int next = eventfd(0, 0);
+	char name[64];
+
+	close(next);
+	make_region(name, getppid());
+	ia.quirks = DOFI_QUIRK_DEAD_LOCKS;
+	dofi_shm_repair_open(&ia, (const uint8_t *)name);
+	remove_region(name);
+	ck_assert_ptr_null(ia.shm_repair);
+	ck_assert_int_eq(mappings(name), 1); /* the test's */
+	ck_assert_int_eq(eventfd(0, 0), next);
 }
 END_TEST
 
@@ -589,7 +764,10 @@ int main(void)
 	tcase_add_loop_test(tcase, a_peer_that_cannot_be_watched_has_no_descriptor, 0, REASONS);
 	tcase_add_test(tcase, our_own_process_is_not_watched);
 	tcase_add_test(tcase, a_dead_peer_is_settled_when_it_is_used_no_more);
+	tcase_add_test(tcase, commands_at_dead_peers_come_back);
 	tcase_add_test(tcase, a_forgotten_peer_that_returns_is_the_same);
+	tcase_add_test(tcase, a_forgotten_peer_leaves_nothing);
+	tcase_add_test(tcase, a_repair_that_cannot_start_leaves_nothing);
 	tcase_add_test(tcase, more_peers_than_can_be_watched);
 	tcase_add_test(tcase, a_region_of_another_process_is_not_repaired);
 	tcase_add_test(tcase, region_of_a_killed_process_accepts_nothing);
