@@ -503,7 +503,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_service_point_LDADD = $(p2_libs)
 %C%_unit_cm_check_ep_life_SOURCES = %D%/unit/cm/check_ep_life.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_cm_check_ep_life_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_ep_life_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc \
+%C%_unit_cm_check_ep_life_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=free -Wl,--wrap=aligned_alloc \
 	-Wl,--wrap=dofi_ctrl_slots_attach -Wl,--wrap=dofi_ctrl_slots_detach -Wl,--wrap=dofi_ud_open \
 	-Wl,--wrap=dofi_ud_close -Wl,--wrap=dofi_conn_end_now -Wl,--wrap=dofi_bind_cancel \
 	-Wl,--wrap=dofi_wait_kick -Wl,--wrap=mmap

@@ -7,6 +7,7 @@
 #include "../../../prov/ofi/cm/conn_end.h"
 #include "../../../prov/ofi/cm/ep_life.h"
 #include "../../../prov/ofi/dto/ep_attr.h"
+#include "../../../prov/ofi/dto/issue.h"
 #include "../../../prov/ofi/dto/rmr.h"
 #include "../../../prov/ofi/dto/ud.h"
 #include "../../../prov/ofi/fabric/quirks.h"
@@ -23,16 +24,19 @@ static struct dofi_srq *srq;
 
 /* --- what fails, and what is called --- */
 
-static int allocations_left = -1; /* of what the EP is made of; -1: any number */
+static int allocations_left = -1; /* before one fails; -1: none does */
 static bool slots_fail, ud_fails;
 static int slots, uds; /* attached and not detached */
 static struct dofi_conn *ended;
 static int cancelled;
+static bool destroying;
 static bool no_maps;
 static int nmaps;
 
 T_STAND_IN void *__wrap_calloc(size_t n, size_t size);
 void *__real_calloc(size_t n, size_t size);
+T_STAND_IN void __wrap_free(void *block);
+void __real_free(void *block);
 T_STAND_IN void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
@@ -47,21 +51,39 @@ void __wrap_dofi_wait_kick(struct dofi_ia *ia);
 
 static bool is_refused(void)
 {
-	if (allocations_left > 0)
-		allocations_left--;
-	else
-		return !allocations_left;
-	return false;
+	return allocations_left >= 0 && !allocations_left--;
+}
+
+/* What is allocated. */
+static void *blocks[64];
+static unsigned int nblocks;
+
+static void *keep(void *block)
+{
+	if (!block)
+		return NULL;
+	ck_assert_uint_lt(nblocks, sizeof(blocks) / sizeof(blocks[0]));
+	return blocks[nblocks++] = block;
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-	return is_refused() ? NULL : __real_calloc(n, size);
+	return is_refused() ? NULL : keep(__real_calloc(n, size));
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-	return is_refused() ? NULL : __real_aligned_alloc(alignment, size);
+	return is_refused() ? NULL : keep(__real_aligned_alloc(alignment, size));
+}
+
+void __wrap_free(void *block)
+{
+	for (unsigned int i = 0; block && i < nblocks; i++)
+		if (blocks[i] == block) {
+			blocks[i] = blocks[--nblocks];
+			break;
+		}
+	__real_free(block);
 }
 
 /* Objects are allocated in chunks. */
@@ -82,7 +104,14 @@ int __wrap_dofi_ctrl_slots_attach(struct dofi_ep *ep)
 
 void __wrap_dofi_ctrl_slots_detach(struct dofi_ep *ep)
 {
-	(void)ep;
+	if (destroying) {
+		/* A post that has found the EP before finds no room. */
+		ck_assert_ptr_null(ep->req.base);
+		ck_assert_ptr_null(ep->recv.base);
+		ck_assert_ptr_null(ep->parts.base);
+		ck_assert_uint_eq(ep->req.limit, 0);
+		ck_assert_uint_eq(ep->recv.limit, 0);
+	}
 	slots--;
 }
 
@@ -131,10 +160,12 @@ static void setup(void)
 	srq = dofi_obj_alloc(here.ia, NULL, DAT_HANDLE_TYPE_SRQ, sizeof(*srq));
 	ck_assert_ptr_nonnull(srq);
 	dofi_obj_publish(&srq->obj, DAT_HANDLE_TYPE_SRQ);
+	nblocks = 0;
 }
 
 static void teardown(void)
 {
+	ck_assert_uint_eq(nblocks, 0);
 	ck_assert_int_eq(slots, 0);
 	ck_assert_int_eq(uds, 0);
 	ck_assert(dofi_obj_retire(&srq->obj, true));
@@ -161,7 +192,9 @@ static void destroy(struct dofi_ep *ep)
 {
 	dofi_lock(&here.ia->engine.lock);
 	ck_assert(dofi_obj_retire(&ep->obj, false));
+	destroying = true;
 	dofi_ep_destroy(ep);
+	destroying = false;
 	dofi_unlock(&here.ia->engine.lock);
 }
 
@@ -204,6 +237,11 @@ START_TEST(an_ep_has_what_was_asked_for)
 	ck_assert_int_eq(users(here.req_evd), 1);
 	ck_assert_int_eq(users(here.conn_evd), 1);
 	ck_assert_ptr_null(ep->ud);
+	ck_assert(dofi_list_empty(&ep->bind_link));
+	ck_assert(ep->stall.retry == dofi_ep_retry);
+#ifndef NDEBUG
+	ck_assert_int_eq(ep->lock.level, DOFI_LEVEL_EP);
+#endif
 	destroy(ep);
 	ck_assert_int_eq(users(here.pz), 0);
 }
@@ -329,7 +367,7 @@ START_TEST(an_ep_without_memory_leaves_nothing_behind)
 
 	here.ia->splits_writes = true; /* there are parts */
 	allocations_left = _i;
-	ck_assert_uint_eq(make(&attr, NULL, &ep),
+	ck_assert_uint_eq(make(&attr, _i % 2 ? srq : NULL, &ep),
 			  DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP));
 	allocations_left = -1;
 	ck_assert_ptr_null(ep);

@@ -28,12 +28,15 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <net/if_arp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #define MOST 8
 
@@ -45,6 +48,7 @@ static int accept_error = EMFILE; /* which they report */
 static uint16_t bind_to;          /* a port that the next socket gets */
 static bool no_sockets;
 static int bind_error;
+static int naccepts, nbinds; /* calls */
 
 void __wrap_dofi_wait_kick(struct dofi_ia *of);
 T_STAND_IN int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags);
@@ -61,6 +65,7 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of)
 
 int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t size)
 {
+	nbinds++;
 	if (!bind_error || addr->sa_family == AF_UNIX)
 		return __real_bind(fd, addr, size);
 	errno = bind_error;
@@ -86,6 +91,7 @@ int __wrap_socket(int family, int type, int protocol)
 
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags)
 {
+	naccepts++;
 	if (!no_descriptors)
 		return __real_accept4(fd, addr, size_p, flags);
 	no_descriptors--;
@@ -369,14 +375,38 @@ START_TEST(garbage_in_the_socket_makes_room)
 }
 END_TEST
 
-static void listen_here(struct dofi_sp *sp)
+static void be_at_loopback(void)
 {
 	struct sockaddr_in here = {.sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
 	memcpy(&ia.addr, &here, sizeof(here));
+}
+
+static void listen_here(struct dofi_sp *sp)
+{
+	be_at_loopback();
 	sp->obj.ia = &ia;
 	ck_assert_int_eq(dofi_sp_listen(sp), 0);
+}
+
+/* The descriptor that the next file gets. */
+static int lowest_free(void)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	return fd;
+}
+
+static struct sockaddr_in name_of(int fd)
+{
+	struct sockaddr_in name;
+	socklen_t size = sizeof(name);
+
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&name, &size), 0);
+	return name;
 }
 
 /* A qualifier that no other process of the host asks for. */
@@ -415,6 +445,117 @@ START_TEST(a_listener_may_have_the_lowest_descriptor)
 	dofi_sp_unlisten(&sp);
 	ck_assert_int_eq(sp.fd.fd, -1);
 	ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO); /* it is free again */
+}
+END_TEST
+
+static bool is_private(int fd)
+{
+	return fcntl(fd, F_GETFD) & FD_CLOEXEC;
+}
+
+static bool blocks(int fd)
+{
+	return !(fcntl(fd, F_GETFL) & O_NONBLOCK);
+}
+
+/* A program that this one starts has none of them, and no call sleeps for a peer. */
+START_TEST(the_sockets_are_private_and_do_not_block)
+{
+	struct dofi_sp sp = {.conn_qual = long_qual()};
+	struct dofi_chan *chan;
+
+	listen_here(&sp);
+	sp.conn_qual = ntohs(name_of(sp.fd.fd).sin_port);
+	ck_assert(is_private(sp.fd.fd) && is_private(sp.claim_fd) && is_private(ia.cm.spare_fd));
+	ck_assert(!blocks(sp.fd.fd));
+	dial(&sp);
+	dofi_engine_hear(&ia);
+	chan = first_of(&ia.cm.strangers);
+	ck_assert(is_private(chan->fd.fd) && !blocks(chan->fd.fd));
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+START_TEST(a_stranger_may_have_the_lowest_descriptor)
+{
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	dial(&sp);
+	close(STDIN_FILENO);
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(ia.cm.nstrangers, 1);
+	ck_assert_int_eq(first_of(&ia.cm.strangers)->fd.fd, STDIN_FILENO);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+/* It is closed for the one that is turned away, and opened again. */
+START_TEST(the_spare_descriptor_may_be_the_lowest)
+{
+	int capture = t_capture(STDERR_FILENO);
+	struct dofi_sp sp = {0};
+	int lowest;
+
+	listen_here(&sp);
+	dial(&sp);
+	close(STDIN_FILENO);
+	close(ia.cm.spare_fd);
+	ia.cm.spare_fd = -1;
+	sp.pause.fire(&sp.pause);
+	ck_assert_int_eq(ia.cm.spare_fd, STDIN_FILENO);
+	ck_assert(is_private(ia.cm.spare_fd));
+	sp.pause.fire(&sp.pause);
+	ck_assert_int_eq(ia.cm.spare_fd, STDIN_FILENO);
+	lowest = lowest_free();
+	no_descriptors = 1;
+	dofi_engine_hear(&ia);
+	expect_open("0");
+	ck_assert_int_eq(ia.cm.spare_fd, STDIN_FILENO);
+	ck_assert(is_private(ia.cm.spare_fd));
+	ck_assert_int_eq(lowest_free(), lowest);
+	ck_assert_ptr_null(ia.engine.timers);
+	dofi_sp_unlisten(&sp);
+	close(capture);
+}
+END_TEST
+
+START_TEST(a_stranger_that_cannot_be_watched_is_hung_up)
+{
+	int set = ia.engine.sock_epfd, lowest;
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	dial(&sp);
+	lowest = lowest_free();
+	ia.engine.sock_epfd = -1;
+	sp.fd.ready(&sp.fd, EPOLLIN);
+	ia.engine.sock_epfd = set;
+	expect_open("0");
+	ck_assert_uint_eq(ia.cm.nstrangers, 0);
+	ck_assert_int_eq(lowest_free(), lowest);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+#define ACCEPTS_PER_TURN 64
+
+/* The engine has other work, too, and strangers must not keep it from that. */
+START_TEST(a_turn_accepts_a_limited_number)
+{
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	dial(&sp);
+	accept_error = ECONNABORTED;
+	no_descriptors = 10 * ACCEPTS_PER_TURN;
+	sp.fd.ready(&sp.fd, EPOLLIN);
+	ck_assert_int_eq(naccepts, ACCEPTS_PER_TURN);
+	no_descriptors = naccepts = 0;
+	sp.fd.ready(&sp.fd, EPOLLIN);
+	ck_assert_uint_eq(ia.cm.nstrangers, 1);
+	ck_assert_int_eq(naccepts, 2); /* the second finds nobody */
+	dofi_sp_unlisten(&sp);
 }
 END_TEST
 
@@ -465,6 +606,7 @@ static const struct {
 
 START_TEST(a_listener_without_descriptors_pauses)
 {
+	uint64_t before = dofi_now();
 	struct dofi_sp sp = {0};
 
 	listen_here(&sp);
@@ -480,7 +622,8 @@ START_TEST(a_listener_without_descriptors_pauses)
 	no_descriptors = 0;
 	dofi_engine_hear(&ia);
 	ck_assert_uint_eq(ia.cm.nstrangers, 0);
-	ck_assert_ptr_nonnull(ia.engine.timers);
+	ck_assert_ptr_eq(ia.engine.timers, &sp.pause);
+	ck_assert_uint_ge(sp.pause.deadline, before + 100000000u);
 	dofi_timer_cancel(&ia, &sp.pause);
 	sp.pause.fire(&sp.pause);
 	ck_assert_int_ge(ia.cm.spare_fd, 0);
@@ -531,10 +674,7 @@ START_TEST(a_listener_that_cannot_be_watched_is_closed)
 	struct dofi_sp sp = {0};
 	int set = ia.engine.sock_epfd;
 
-	memcpy(&ia.addr,
-	       &(struct sockaddr_in){.sin_family = AF_INET,
-				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
-	       sizeof(struct sockaddr_in));
+	be_at_loopback();
 	sp.obj.ia = &ia;
 	ia.engine.sock_epfd = -1;
 	ck_assert_int_eq(dofi_sp_listen(&sp), -EBADF);
@@ -558,15 +698,34 @@ static const struct {
 	{8000, EIO, DOFI_ERR(DAT_INTERNAL_ERROR, 0), "can't listen"},
 };
 
-/* The descriptor that the next file gets. */
-static int lowest_free(void)
+/* Somebody else may take the port that the kernel has chosen, but not for ever. */
+START_TEST(a_service_point_tries_some_ports)
 {
-	int fd = open("/dev/null", O_RDONLY);
+	struct dofi_sp sp = {.obj.ia = &ia, .conn_qual = _i ? long_qual() : 0};
+	uint16_t port;
+	int ports = 0;
 
-	ck_assert_int_ge(fd, 0);
-	close(fd);
-	return fd;
+	while (dofi_port_candidate(long_qual(), (uint32_t)ports, &port))
+		ports++;
+	be_at_loopback();
+	bind_error = EADDRINUSE;
+	ck_assert_int_eq(dofi_sp_listen(&sp), _i ? -ENOSPC : -EADDRINUSE);
+	ck_assert_int_eq(nbinds, _i ? ports + 1 : ports); /* one is the claim's */
 }
+END_TEST
+
+START_TEST(without_descriptors_nobody_listens)
+{
+	struct dofi_sp sp = {.obj.ia = &ia, .conn_qual = _i ? long_qual() : 0};
+	int lowest = lowest_free();
+
+	be_at_loopback();
+	no_sockets = true;
+	ck_assert_int_eq(dofi_sp_listen(&sp), -EMFILE);
+	ck_assert(dofi_list_empty(&ia.cm.listeners));
+	ck_assert_int_eq(lowest_free(), lowest);
+}
+END_TEST
 
 /* A service point that cannot listen leaves nothing behind. */
 START_TEST(a_port_that_is_refused)
@@ -580,10 +739,7 @@ START_TEST(a_port_that_is_refused)
 	dofi_lock_init(&ia.obj_lock);
 	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
 		dofi_list_init(&ia.objects[i]);
-	memcpy(&ia.addr,
-	       &(struct sockaddr_in){.sin_family = AF_INET,
-				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
-	       sizeof(struct sockaddr_in));
+	be_at_loopback();
 	bind_error = refusals[_i].err;
 	lowest = lowest_free();
 	ck_assert_uint_eq(dofi_sp_new(&ia, &evd, refusals[_i].conn_qual, false, &sp),
@@ -601,23 +757,32 @@ END_TEST
 
 /* --- where a service point listens --- */
 
-static struct sockaddr_in name_of(int fd)
+/* Whether the socket takes packets from devices of this type: runs its filter. */
+static bool hears(int fd, uint32_t device_type)
 {
-	struct sockaddr_in name;
-	socklen_t size = sizeof(name);
+	struct sock_filter code[16];
+	socklen_t n = sizeof(code) / sizeof(code[0]);
+	uint32_t loaded = UINT32_MAX;
 
-	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&name, &size), 0);
-	return name;
-}
-
-/* The number of instructions of the socket's filter. */
-static int filter_of(int fd)
-{
-	socklen_t size = 0;
-
-	/* With room for none the kernel only tells their number. */
-	ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &size), 0);
-	return (int)size;
+	/* The size is the number of instructions. */
+	ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, code, &n), 0);
+	for (socklen_t i = 0; i < n; i++) {
+		switch (code[i].code) {
+		case BPF_LD | BPF_W | BPF_ABS:
+			ck_assert_uint_eq(code[i].k, (uint32_t)(SKF_AD_OFF + SKF_AD_HATYPE));
+			loaded = device_type;
+			break;
+		case BPF_JMP | BPF_JEQ | BPF_K:
+			i += loaded == code[i].k ? code[i].jt : code[i].jf;
+			break;
+		case BPF_RET | BPF_K:
+			ck_assert(!code[i].k || code[i].k == UINT32_MAX); /* of whole packets */
+			return code[i].k;
+		default:
+			ck_abort_msg("unknown instruction %u", code[i].code);
+		}
+	}
+	return !n;
 }
 
 /*
@@ -640,7 +805,10 @@ START_TEST(the_address_of_a_service_point)
 	listen_here(&sp);
 	ck_assert_uint_eq(ntohl(name_of(sp.fd.fd).sin_addr.s_addr), cases[_i].addr);
 	ck_assert_uint_eq(ntohs(name_of(sp.fd.fd).sin_port), sp.conn_qual);
-	ck_assert_int_eq(filter_of(sp.fd.fd) > 0, cases[_i].host_only);
+	ck_assert_uint_ge(sp.conn_qual, IPPORT_RESERVED);
+	ck_assert(hears(sp.fd.fd, ARPHRD_LOOPBACK));
+	ck_assert_int_eq(hears(sp.fd.fd, ARPHRD_ETHER), !cases[_i].host_only);
+	ck_assert_int_eq(hears(sp.fd.fd, ARPHRD_INFINIBAND), !cases[_i].host_only);
 	dial(&sp); /* from this host */
 	dofi_engine_hear(&ia);
 	ck_assert_uint_eq(ia.cm.nstrangers, 1);
@@ -711,6 +879,42 @@ START_TEST(a_long_qualifier_is_exclusive)
 	ck_assert_int_eq(dofi_sp_listen(&same), 0);
 	dofi_sp_unlisten(&same);
 	dofi_sp_unlisten(&next);
+}
+END_TEST
+
+/* Other releases of the library use the same name. */
+START_TEST(the_name_of_a_long_qualifier)
+{
+	struct dofi_sp sp = {.conn_qual = long_qual()};
+	char addr[DOFI_ADDR_TEXT], expected[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	struct sockaddr_un name;
+	socklen_t size = sizeof(name);
+	int n;
+
+	listen_here(&sp);
+	ck_assert_int_eq(getsockname(sp.claim_fd, (struct sockaddr *)&name, &size), 0);
+	n = snprintf(expected, sizeof(expected), "dat-ofi/%s/%llx", dofi_addr_text(&ia.addr, addr),
+		     (unsigned long long)long_qual());
+	ck_assert_uint_eq(size, offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	ck_assert_int_eq(name.sun_path[0], '\0');
+	ck_assert_mem_eq(name.sun_path + 1, expected, (size_t)n);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+/* A server that has ended may begin again at once. */
+START_TEST(old_connections_leave_the_port_free)
+{
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	dial(&sp);
+	dofi_engine_hear(&ia);
+	dofi_chan_close(first_of(&ia.cm.strangers), 0, true);
+	close(peers[0]); /* second, so this side keeps the state of TCP */
+	dofi_sp_unlisten(&sp);
+	listen_here(&sp);
+	dofi_sp_unlisten(&sp);
 }
 END_TEST
 
@@ -986,6 +1190,11 @@ int main(void)
 	tcase_add_test(tc, a_dial_that_fails_at_once_ends_the_channel);
 	tcase_add_test(tc, after_the_pause_nobody_listens);
 	tcase_add_loop_test(tc, a_listener_may_have_the_lowest_descriptor, 0, 2);
+	tcase_add_test(tc, the_sockets_are_private_and_do_not_block);
+	tcase_add_test(tc, a_stranger_may_have_the_lowest_descriptor);
+	tcase_add_test(tc, the_spare_descriptor_may_be_the_lowest);
+	tcase_add_test(tc, a_stranger_that_cannot_be_watched_is_hung_up);
+	tcase_add_test(tc, a_turn_accepts_a_limited_number);
 	tcase_add_test(tc, the_oldest_goes_when_no_descriptor_is_left);
 	tcase_add_test(tc, without_strangers_the_newest_is_turned_away);
 	tcase_add_loop_test(tc, a_listener_without_descriptors_pauses, 0,
@@ -993,6 +1202,10 @@ int main(void)
 	tcase_add_test(tc, the_lack_of_descriptors_is_told_once);
 	tcase_add_test(tc, other_errors_of_accept_do_not_stop_the_listener);
 	tcase_add_test(tc, a_listener_that_cannot_be_watched_is_closed);
+	tcase_add_loop_test(tc, a_service_point_tries_some_ports, 0, 2);
+	tcase_add_loop_test(tc, without_descriptors_nobody_listens, 0, 2);
+	tcase_add_test(tc, old_connections_leave_the_port_free);
+	tcase_add_test(tc, the_name_of_a_long_qualifier);
 	tcase_add_loop_test(tc, a_port_that_is_refused, 0,
 			    (int)(sizeof(refusals) / sizeof(refusals[0])));
 	tcase_add_loop_test(tc, the_address_of_a_service_point, 0, 3);
