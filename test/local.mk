@@ -501,7 +501,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_service_point_LINK = $(LINK) -Wl,--wrap=dofi_conn_accept -Wl,--wrap=dofi_conn_reject \
 	-Wl,--wrap=mmap -Wl,--wrap=dofi_engine_begin
 %C%_unit_cm_check_service_point_LDADD = $(p2_libs)
-%C%_unit_cm_check_ep_life_SOURCES = %D%/unit/cm/check_ep_life.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_cm_check_ep_life_SOURCES = %D%/unit/cm/check_ep_life.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h %D%/lib/t_blocks.h \
+	$(t_headers)
 %C%_unit_cm_check_ep_life_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_ep_life_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=free -Wl,--wrap=aligned_alloc \
 	-Wl,--wrap=dofi_ctrl_slots_attach -Wl,--wrap=dofi_ctrl_slots_detach -Wl,--wrap=dofi_ud_open \
@@ -786,10 +787,10 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_channel_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_channel_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick
 %C%_unit_cm_check_channel_LDADD = $(p2_libs)
-%C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c $(t_headers)
+%C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_strangers_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4 -Wl,--wrap=socket \
-	-Wl,--wrap=bind -Wl,--wrap=dofi_run_delay_is_high
+	-Wl,--wrap=bind -Wl,--wrap=dofi_run_delay_is_high -Wl,--wrap=calloc -Wl,--wrap=free
 %C%_unit_cm_check_strangers_LDADD = $(p2_libs)
 %C%_unit_dto_check_failure_SOURCES = %D%/unit/dto/check_failure.c $(t_headers)
 %C%_unit_dto_check_failure_CPPFLAGS = $(p2_cppflags)

@@ -58,14 +58,14 @@ bool dofi_stranger_evict(struct dofi_ia *ia)
 	return true;
 }
 
+/* A peer that has hung up already, and has no address any more, leaves AF_UNSPEC. */
 static void note_source(struct dofi_chan *chan)
 {
 	struct sockaddr_storage addr;
 	socklen_t size = sizeof(addr);
 
-	if (getpeername(chan->fd.fd, (struct sockaddr *)&addr, &size) ||
-	    !dofi_addr_set(&chan->source, (const struct sockaddr *)&addr, 0))
-		chan->source.ss_family = AF_UNSPEC;
+	if (!getpeername(chan->fd.fd, (struct sockaddr *)&addr, &size))
+		dofi_addr_set(&chan->source, (const struct sockaddr *)&addr, 0);
 }
 
 bool dofi_stranger_adopt(struct dofi_ia *ia, int fd)

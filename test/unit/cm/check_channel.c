@@ -199,6 +199,47 @@ static void say_goodbye(void)
 	ck_assert(chan->orderly);
 }
 
+/* Which says nothing of the peer's process. */
+START_TEST(garbage_ends_the_channel)
+{
+	static const struct {
+		size_t size;
+		uint8_t bytes[8];
+	} cases[] = {
+		{4, {0xff, 0xff, 0xff, 0xff}},           /* no length of a frame */
+		{8, {0, 0, 0, 4, DOFI_MSG_TYPES, 0, 0}}, /* no message */
+	};
+
+	ia.trans = &curious;
+	ck_assert_int_eq(write(peer, cases[_i].bytes, cases[_i].size), cases[_i].size);
+	dofi_engine_hear(&ia);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, -EPROTO);
+	ck_assert(!chan->orderly);
+	ck_assert_int_eq(ndied, 1);
+}
+END_TEST
+
+/* One turn of the engine reads whole buffers until one is not full. */
+START_TEST(what_lies_in_the_socket_is_read_in_one_turn)
+{
+	const struct dofi_msg done = {.type = DOFI_MSG_DONE, .number = 1};
+	size_t size = dofi_wire_put_msg(frame, &done), room = sizeof(chan->rx), put = 0;
+
+	ck_assert_int_eq(setsockopt(peer, SOL_SOCKET, SO_SNDBUF, &(int){1 << 20}, sizeof(int)), 0);
+	chan->asked = 2;
+	while (put < 3 * room) {
+		ck_assert_int_eq(write(peer, frame, size), size);
+		put += size;
+	}
+	chan->fd.ready(&chan->fd, EPOLLIN);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_UP);
+	ck_assert_uint_eq(chan->done, 1);
+	ck_assert_uint_eq(chan->rx_fill, 0);
+	ck_assert_int_eq(recv(chan->fd.fd, frame, 1, MSG_PEEK | MSG_DONTWAIT), -1);
+}
+END_TEST
+
 START_TEST(the_transport_learns_that_a_peer_closed)
 {
 	ia.trans = &curious;
@@ -338,6 +379,8 @@ int main(void)
 	tcase_add_test(tc, a_peer_that_hangs_up_ends_the_channel);
 	tcase_add_test(tc, a_channel_ends_once);
 	tcase_add_test(tc, the_transport_learns_that_a_peer_died);
+	tcase_add_loop_test(tc, garbage_ends_the_channel, 0, 2);
+	tcase_add_test(tc, what_lies_in_the_socket_is_read_in_one_turn);
 	tcase_add_test(tc, the_transport_learns_that_a_peer_closed);
 	tcase_add_loop_test(tc, a_transport_need_not_know_the_end_of_peers, 0, 2);
 	tcase_add_test(tc, a_connection_that_waits_is_dialled_again);

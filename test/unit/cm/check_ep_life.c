@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The life of an EP: what it gets, that it gives everything back, and failures in between. */
 #include "../../lib/ep_ia.h"
-#include "../../lib/t_hooks.h"
+#include "../../lib/t_blocks.h"
 
 #include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/cm/conn_end.h"
@@ -24,7 +24,6 @@ static struct dofi_srq *srq;
 
 /* --- what fails, and what is called --- */
 
-static int allocations_left = -1; /* before one fails; -1: none does */
 static bool slots_fail, ud_fails;
 static int slots, uds; /* attached and not detached */
 static struct dofi_conn *ended;
@@ -33,10 +32,6 @@ static bool destroying;
 static bool no_maps;
 static int nmaps;
 
-T_STAND_IN void *__wrap_calloc(size_t n, size_t size);
-void *__real_calloc(size_t n, size_t size);
-T_STAND_IN void __wrap_free(void *block);
-void __real_free(void *block);
 T_STAND_IN void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
@@ -49,41 +44,9 @@ void __wrap_dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_
 void __wrap_dofi_bind_cancel(struct dofi_bind *bind);
 void __wrap_dofi_wait_kick(struct dofi_ia *ia);
 
-static bool is_refused(void)
-{
-	return allocations_left >= 0 && !allocations_left--;
-}
-
-/* What is allocated. */
-static void *blocks[64];
-static unsigned int nblocks;
-
-static void *keep(void *block)
-{
-	if (!block)
-		return NULL;
-	ck_assert_uint_lt(nblocks, sizeof(blocks) / sizeof(blocks[0]));
-	return blocks[nblocks++] = block;
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return is_refused() ? NULL : keep(__real_calloc(n, size));
-}
-
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-	return is_refused() ? NULL : keep(__real_aligned_alloc(alignment, size));
-}
-
-void __wrap_free(void *block)
-{
-	for (unsigned int i = 0; block && i < nblocks; i++)
-		if (blocks[i] == block) {
-			blocks[i] = blocks[--nblocks];
-			break;
-		}
-	__real_free(block);
+	return t_block_fails() ? NULL : t_block_keep(__real_aligned_alloc(alignment, size));
 }
 
 /* Objects are allocated in chunks. */
@@ -160,12 +123,12 @@ static void setup(void)
 	srq = dofi_obj_alloc(here.ia, NULL, DAT_HANDLE_TYPE_SRQ, sizeof(*srq));
 	ck_assert_ptr_nonnull(srq);
 	dofi_obj_publish(&srq->obj, DAT_HANDLE_TYPE_SRQ);
-	nblocks = 0;
+	t_nblocks = 0;
 }
 
 static void teardown(void)
 {
-	ck_assert_uint_eq(nblocks, 0);
+	ck_assert_uint_eq(t_nblocks, 0);
 	ck_assert_int_eq(slots, 0);
 	ck_assert_int_eq(uds, 0);
 	ck_assert(dofi_obj_retire(&srq->obj, true));
@@ -366,10 +329,10 @@ START_TEST(an_ep_without_memory_leaves_nothing_behind)
 	struct dofi_ep *ep = NULL;
 
 	here.ia->splits_writes = true; /* there are parts */
-	allocations_left = _i;
+	t_blocks_left = _i;
 	ck_assert_uint_eq(make(&attr, _i % 2 ? srq : NULL, &ep),
 			  DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP));
-	allocations_left = -1;
+	t_blocks_left = -1;
 	ck_assert_ptr_null(ep);
 	expect_nothing();
 }

@@ -19,6 +19,7 @@
 
 #define REQUESTS 8u
 #define CONTEXT  7u
+#define FIRST    (UINT32_MAX - 1) /* of the ring: its numbers wrap behind the second request */
 
 static struct dofi_ia ia;
 static struct dofi_chan *chan;
@@ -142,13 +143,23 @@ static void setup(void)
 	ep.req = (struct dofi_ring){.base = (char *)requests,
 				    .stride = sizeof(requests[0]),
 				    .mask = REQUESTS - 1,
+				    .head = FIRST,
+				    .issue = FIRST,
+				    .tail = FIRST,
 				    .fabric_iov = 1};
 	dofi_lock(&ia.engine.lock);
 }
 
+static void teardown(void)
+{
+	ck_assert(dofi_trylock(&ep.lock)); /* each call has left it */
+	dofi_unlock(&ep.lock);
+	dofi_unlock(&ia.engine.lock);
+}
+
 static struct dofi_wr *add(enum dofi_op op, enum dofi_wr_state state, uint32_t context)
 {
-	struct dofi_wr *wr = &requests[ep.req.tail++];
+	struct dofi_wr *wr = &requests[ep.req.tail++ & (REQUESTS - 1)];
 
 	*wr = (struct dofi_wr){.ep = &ep,
 			       .op = (uint8_t)op,
@@ -234,14 +245,16 @@ END_TEST
 
 START_TEST(answer_does_not_wait_for_harmless_operations)
 {
+	struct dofi_wr *again;
+
 	add(DOFI_OP_WRITE, DOFI_WR_DONE, CONTEXT);
 	add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT + 1);
 	add(DOFI_OP_SEND, DOFI_WR_ISSUED, CONTEXT);
 	add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT)->length = 0;
-	add(DOFI_OP_WRITE, DOFI_WR_QUEUED, CONTEXT); /* the context will be looked up again */
+	again = add(DOFI_OP_WRITE, DOFI_WR_QUEUED, CONTEXT);
 	peer_asks(CONTEXT, 1);
 	ck_assert_uint_eq(answered(), 1);
-	ck_assert(!requests[4].rdma.resolved);
+	ck_assert(!again->rdma.resolved); /* the context will be looked up again */
 }
 END_TEST
 
@@ -314,6 +327,8 @@ START_TEST(unexpected_answers_are_ignored)
 {
 	chan->asked = 3;
 	chan->done = 1;
+	peer_asks(CONTEXT, 2); /* is no answer */
+	ck_assert_uint_eq(chan->done, 1);
 	peer_answers(4);
 	ck_assert_uint_eq(chan->done, 1);
 	peer_answers(UINT64_MAX);
@@ -605,8 +620,11 @@ END_TEST
 /* The engine asks them. */
 START_TEST(a_bind_waits_until_the_peers_have_forgotten)
 {
-	struct dofi_wr *wr, *earlier = add(DOFI_OP_SEND, DOFI_WR_ISSUED, 0), *later;
+	struct dofi_wr *wr, *earlier = add(DOFI_OP_SEND, DOFI_WR_ISSUED, 0), *later,
+			    *former = &requests[(FIRST - 1) & (REQUESTS - 1)];
 
+	former->op = DOFI_OP_BIND; /* its place in the ring is free again */
+	former->state = DOFI_WR_ISSUED;
 	be_bound();
 	wr = post_bind();
 	later = add(DOFI_OP_BIND, DOFI_WR_QUEUED, 0);
@@ -626,6 +644,7 @@ START_TEST(a_bind_waits_until_the_peers_have_forgotten)
 	dofi_conn_invalidated(&ia);
 	ck_assert_int_eq(wr->state, DOFI_WR_DONE);
 	ck_assert_int_eq(earlier->state, DOFI_WR_ISSUED);
+	ck_assert_int_eq(former->state, DOFI_WR_ISSUED);
 	ck_assert_int_eq(later->state, DOFI_WR_QUEUED);
 	ck_assert(!ep.binding);
 	ck_assert_int_eq(releases, 1);
@@ -645,7 +664,7 @@ START_TEST(a_graceful_end_goes_on_when_the_bind_is_complete)
 	ep.conn = &conn;
 	conn.state = DOFI_CONN_DRAINING;
 	conn.said_no_recv = true;
-	ep.req.tail = ep.req.head = ep.req.issue = 0; /* its event has left */
+	ep.req.head = ep.req.issue = ep.req.tail; /* its event has left */
 	peer_answers(ep.bind_number);
 	dofi_conn_invalidated(&ia);
 	ck_assert_int_eq(conn.state, DOFI_CONN_ENDING);
@@ -690,7 +709,7 @@ int main(void)
 	Suite *suite = suite_create("invalidation");
 	TCase *tc = tcase_create("invalidation");
 
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, answer_waits_for_operations_under_way, 0,
 			    sizeof(ops) / sizeof(ops[0]));
 	tcase_add_test(tc, answer_does_not_wait_for_harmless_operations);

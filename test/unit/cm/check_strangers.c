@@ -3,7 +3,7 @@
  * Sockets that were accepted and have not completed the handshake: which of them has to go when
  * there are too many, or when no descriptor is left.
  */
-#include "t_hooks.h"
+#include "t_blocks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/auth/crypto.h"
@@ -360,6 +360,18 @@ START_TEST(a_hello_in_the_socket_counts)
 }
 END_TEST
 
+/* There may be many of them, and each is heard in its turn. */
+START_TEST(who_has_said_hello_is_not_read_for_room)
+{
+	ia.cm.max_strangers = 2;
+	arrive(true);
+	arrive(false);
+	ck_assert_int_eq(write(peers[0], "\0\0\0\4what", 8), 8);
+	arrive(false);
+	expect_open("101");
+}
+END_TEST
+
 /* What it has sent closes the channel, which makes room for another one. */
 START_TEST(garbage_in_the_socket_makes_room)
 {
@@ -523,6 +535,7 @@ END_TEST
 START_TEST(a_stranger_that_cannot_be_watched_is_hung_up)
 {
 	int set = ia.engine.sock_epfd, lowest;
+	unsigned int blocks = t_nblocks;
 	struct dofi_sp sp = {0};
 
 	listen_here(&sp);
@@ -534,7 +547,64 @@ START_TEST(a_stranger_that_cannot_be_watched_is_hung_up)
 	expect_open("0");
 	ck_assert_uint_eq(ia.cm.nstrangers, 0);
 	ck_assert_int_eq(lowest_free(), lowest);
+	ck_assert_uint_eq(t_nblocks, blocks);
 	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+START_TEST(a_stranger_without_memory_is_hung_up)
+{
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	dial(&sp);
+	t_blocks_left = 0;
+	dofi_engine_hear(&ia);
+	t_blocks_left = -1;
+	expect_open("0");
+	ck_assert_uint_eq(ia.cm.nstrangers, 0);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+static void expect_option(int fd, int level, int option, int value)
+{
+	socklen_t size = sizeof(int);
+	int found = -1;
+
+	ck_assert_int_eq(getsockopt(fd, level, option, &found, &size), 0);
+	ck_assert_int_eq(found, value);
+}
+
+/* Its address, a limit of time, and the kernel's question whether it lives. */
+START_TEST(what_a_stranger_gets)
+{
+	const struct sockaddr_in *source;
+	uint64_t before = dofi_now();
+	struct dofi_sp sp = {0};
+	struct dofi_chan *chan;
+
+	ia.params.keepalive_s = 20;
+	listen_here(&sp);
+	dial(&sp);
+	dofi_engine_hear(&ia);
+	chan = first_of(&ia.cm.strangers);
+	source = (const struct sockaddr_in *)&chan->source;
+	ck_assert_int_eq(source->sin_family, AF_INET);
+	ck_assert_uint_eq(ntohl(source->sin_addr.s_addr), INADDR_LOOPBACK);
+	ck_assert_uint_eq(source->sin_port, 0);
+	ck_assert_uint_ge(chan->timer.deadline, before + 10000 * UINT64_C(1000000));
+	ck_assert_uint_le(chan->timer.deadline, dofi_now() + 10000 * UINT64_C(1000000));
+	expect_option(chan->fd.fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	expect_option(chan->fd.fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+START_TEST(a_hello_that_came_with_the_socket_is_read_at_once)
+{
+	arrive(true);
+	ck_assert_int_ne(first_of(&ia.cm.strangers)->step, DOFI_STEP_HELLO);
 }
 END_TEST
 
@@ -1068,15 +1138,6 @@ START_TEST(who_hangs_up_is_dialled_again_after_a_pause)
 }
 END_TEST
 
-static void expect_option(int fd, int level, int option, int value)
-{
-	socklen_t size = sizeof(int);
-	int found = -1;
-
-	ck_assert_int_eq(getsockopt(fd, level, option, &found, &size), 0);
-	ck_assert_int_eq(found, value);
-}
-
 /* A host that is gone is noticed within keepalive_s, also while nothing is sent. */
 START_TEST(the_kernel_asks_whether_the_peer_lives)
 {
@@ -1183,6 +1244,10 @@ int main(void)
 	tcase_add_test(tc, the_oldest_goes);
 	tcase_add_test(tc, the_oldest_that_has_said_nothing_goes);
 	tcase_add_test(tc, a_hello_in_the_socket_counts);
+	tcase_add_test(tc, who_has_said_hello_is_not_read_for_room);
+	tcase_add_test(tc, what_a_stranger_gets);
+	tcase_add_test(tc, a_hello_that_came_with_the_socket_is_read_at_once);
+	tcase_add_test(tc, a_stranger_without_memory_is_hung_up);
 	tcase_add_test(tc, garbage_in_the_socket_makes_room);
 	tcase_add_test(tc, who_hangs_up_is_dialled_again_after_a_pause);
 	tcase_add_test(tc, the_kernel_asks_whether_the_peer_lives);
