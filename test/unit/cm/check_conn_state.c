@@ -102,6 +102,121 @@ START_TEST(disconnect_tells_whether_there_is_a_receive)
 }
 END_TEST
 
+static void drain_further(void)
+{
+	dofi_lock(&ep.lock);
+	dofi_conn_drained(&ep);
+	dofi_unlock(&ep.lock);
+}
+
+/* It did not know that the last receive would be taken. */
+START_TEST(the_peer_learns_when_the_last_receive_is_gone)
+{
+	static struct dofi_srq srq;
+
+	reach(ESTABLISHED);
+	ep.recv.tail = ep.recv.head + 1;
+	happens(DISCONNECT);
+	ck_assert_str_eq(trace, "DISCONNECT sync");
+	ck_assert_uint_eq(disconnect_flags, 0);
+	drain_further();
+	ck_assert_str_eq(trace, "DISCONNECT sync");
+	ep.recv.tail = ep.recv.head;
+	ep.srq = &srq; /* then there are others */
+	drain_further();
+	ck_assert_str_eq(trace, "DISCONNECT sync");
+	ep.srq = NULL;
+	drain_further();
+	ck_assert_str_eq(trace, "DISCONNECT sync DISCONNECT");
+	ck_assert_uint_eq(disconnect_flags, DOFI_MSG_F_NO_RECV);
+	drain_further();
+	ck_assert_str_eq(trace, "DISCONNECT sync DISCONNECT");
+}
+END_TEST
+
+/* Both sides disconnect. A message that finds no receive is not waited for (EPS-085). */
+START_TEST(a_peer_without_receives_takes_no_more_messages)
+{
+	static const struct {
+		uint16_t flags;
+		uint32_t received;
+		bool starves, ends;
+	} cases[] = {
+		{0, 3, false, false},
+		{0, 5, true, false},
+		{DOFI_MSG_F_NO_RECV, 5, false, false}, /* an RDMA operation may be under way */
+		{DOFI_MSG_F_NO_RECV, 3, false, true},
+		{DOFI_MSG_F_NO_RECV, 5, true, true},
+	};
+	struct dofi_wr wr = {.op = cases[_i].starves ? DOFI_OP_SEND : DOFI_OP_WRITE};
+	struct dofi_msg disconnect = {.type = DOFI_MSG_DISCONNECT,
+				      .flags = cases[_i].flags,
+				      .data = cases[_i].received};
+
+	reach(ESTABLISHED);
+	disconnect.dst = id;
+	ep.peer.credits = true;
+	ep.nsent = ep.credit_total = 5;
+	ep.req = (struct dofi_ring){.base = (char *)&wr, .stride = sizeof(wr)};
+	ep.req.tail = 1;
+	happens(DISCONNECT);
+	dofi_conn_message(&chan, &disconnect);
+	ck_assert_int_eq(conn->state, cases[_i].ends ? DOFI_CONN_ENDING : DOFI_CONN_DRAINING);
+	ep.req = (struct dofi_ring){0};
+}
+END_TEST
+
+/* Its completion is what the end waits for, so the engine reads the queue although nobody asks. */
+START_TEST(completions_are_watched_for_the_end)
+{
+	reach(ESTABLISHED);
+	happens(_i ? MSG_BYE_EARLY : DISCONNECT);
+	ck_assert(conn->watched);
+	ck_assert_uint_eq(ia.wait.watchers, 1);
+}
+END_TEST
+
+/* The fabric had no room: the next completion makes it possible. */
+START_TEST(the_final_read_is_tried_until_it_starts)
+{
+	reach(ESTABLISHED);
+	sync_fails = true;
+	happens(DISCONNECT);
+	ck_assert_str_eq(trace, "DISCONNECT");
+	ck_assert(ep.dirty);
+	sync_fails = false;
+	drain_further();
+	ck_assert_str_eq(trace, "DISCONNECT sync");
+	ck_assert(!ep.dirty);
+}
+END_TEST
+
+/* The completion of that message has to end the wait. */
+START_TEST(the_ep_knows_the_last_message_of_the_peer)
+{
+	reach(ESTABLISHED);
+	ep.nreceived = 7;
+	happens(_i ? MSG_BYE_EARLY : MSG_BYE);
+	ck_assert_int_eq(ep.ending_soon, _i);
+	ck_assert_uint_eq(ep.last_message, 7 + (uint32_t)_i);
+}
+END_TEST
+
+/* Each wait for a last word begins anew, with the load of the host at that time. */
+START_TEST(a_wait_for_the_last_word_begins_anew)
+{
+	reach(ESTABLISHED);
+	conn->prolonged = 3;
+	conn->delay = (struct dofi_run_delay){.at = 1, .waited = 1};
+	ia.cm.delay = (struct dofi_run_delay){.at = now, .waited = 42};
+	happens(_i ? PATH_DOWN : MSG_BYE_EARLY);
+	ck_assert_uint_eq(conn->prolonged, 0);
+	ck_assert_uint_eq(conn->delay.at, now);
+	ck_assert_uint_eq(conn->delay.waited, 42);
+	ck_assert_uint_eq(conn->timer.deadline, now + 1000 * MS);
+}
+END_TEST
+
 /* The consumer would talk to somebody else than it asked for. */
 START_TEST(an_accept_for_another_qualifier_is_refused)
 {
@@ -318,7 +433,9 @@ START_TEST(a_truncated_message_may_be_the_missing_one)
 	ep.srq = &srq;
 	hear(DOFI_MSG_BYE, DOFI_REASON_DISCONNECT, ep.nreceived + 1);
 	ck_assert_int_eq(conn->state, DOFI_CONN_DATA_PENDING);
+	ep.path_up = conn->lingers = true;
 	happens(PATH_DOWN);
+	ck_assert(!ep.path_up && !conn->lingers);
 	ck_assert_int_eq(conn->state, DOFI_CONN_DATA_PENDING);
 	ck_assert(is_armed(&conn->timer));
 	srq.truncated = NULL;
@@ -774,7 +891,7 @@ static void add_cells(Suite *suite)
 {
 	TCase *tc = tcase_create("cells");
 
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, each_event_does_what_the_table_says, 0, NCELLS);
 	suite_add_tcase(suite, tc);
 }
@@ -783,11 +900,17 @@ static void add_failures(Suite *suite)
 {
 	TCase *tc = tcase_create("failures");
 
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_transport_that_cannot_connect_ends_the_attempt);
 	tcase_add_test(tc, a_transport_that_cannot_expect_ends_the_connection);
 	tcase_add_test(tc, accept_waits_until_the_transport_expects_the_peer);
 	tcase_add_loop_test(tc, disconnect_tells_whether_there_is_a_receive, 0, 3);
+	tcase_add_test(tc, the_peer_learns_when_the_last_receive_is_gone);
+	tcase_add_loop_test(tc, a_peer_without_receives_takes_no_more_messages, 0, 5);
+	tcase_add_loop_test(tc, completions_are_watched_for_the_end, 0, 2);
+	tcase_add_test(tc, the_final_read_is_tried_until_it_starts);
+	tcase_add_loop_test(tc, the_ep_knows_the_last_message_of_the_peer, 0, 2);
+	tcase_add_loop_test(tc, a_wait_for_the_last_word_begins_anew, 0, 2);
 	tcase_add_test(tc, an_ep_of_another_service_is_refused);
 	tcase_add_test(tc, an_accept_for_another_qualifier_is_refused);
 	tcase_add_loop_test(tc, the_end_is_what_the_bye_told, 0, 2);
@@ -838,7 +961,7 @@ static void add_table(Suite *suite)
 		tcase_add_test(tc, every_cell_has_a_test);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("impossible");
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 #ifdef NDEBUG
 	tcase_add_test(tc, an_event_that_cannot_happen_is_noticed);
 #else
@@ -894,7 +1017,7 @@ static void add_counters(Suite *suite)
 {
 	TCase *tc = tcase_create("counters");
 
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, messages_are_counted_by_their_meaning, 0, 8);
 	suite_add_tcase(suite, tc);
 }

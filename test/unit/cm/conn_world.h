@@ -196,9 +196,13 @@ int __wrap_dofi_evd_push(struct dofi_evd *to, const struct dofi_event *event, bo
 	return 0;
 }
 
+static bool sync_fails; /* the fabric has no room */
+
 /* The test decides when the peer's answer comes. */
 bool __wrap_dofi_ep_sync(struct dofi_ep *of)
 {
+	if (sync_fails)
+		return false;
 	note("sync");
 	of->peeking = true;
 	return true;
@@ -339,6 +343,14 @@ static void setup(void)
 	ep.rcache = cache;
 	ep.state = DAT_EP_STATE_UNCONNECTED;
 	ep.soft_mark = ep.hard_mark = UINT32_MAX;
+}
+
+/* No call keeps the EP's lock. */
+static void teardown(void)
+{
+	ck_assert(dofi_trylock(&ep.lock));
+	dofi_unlock(&ep.lock);
+	dofi_unlock(&ia.engine.lock);
 }
 
 /* --- events --- */
