@@ -5,6 +5,7 @@
  */
 #include "../../../prov/ofi/cm/ud_ah.h"
 #include "../../../prov/ofi/dto/issue.h"
+#include "../../../prov/ofi/dto/ud_window.h"
 #include "../../../prov/ofi/object/srq_count.h"
 #include "conn_world.h"
 
@@ -209,7 +210,10 @@ START_TEST(a_wait_for_the_last_word_begins_anew)
 	conn->prolonged = 3;
 	conn->delay = (struct dofi_run_delay){.at = 1, .waited = 1};
 	ia.cm.delay = (struct dofi_run_delay){.at = now, .waited = 42};
+	ep.path_up = conn->lingers = true;
 	happens(_i ? PATH_DOWN : MSG_BYE_EARLY);
+	ck_assert_int_eq(ep.path_up, !_i);
+	ck_assert_int_eq(conn->lingers, !_i);
 	ck_assert_uint_eq(conn->prolonged, 0);
 	ck_assert_uint_eq(conn->delay.at, now);
 	ck_assert_uint_eq(conn->delay.waited, 42);
@@ -434,7 +438,9 @@ START_TEST(a_truncated_message_may_be_the_missing_one)
 	hear(DOFI_MSG_BYE, DOFI_REASON_DISCONNECT, ep.nreceived + 1);
 	ck_assert_int_eq(conn->state, DOFI_CONN_DATA_PENDING);
 	ep.path_up = conn->lingers = true;
+	now += 500 * MS;
 	happens(PATH_DOWN);
+	ck_assert_uint_eq(conn->timer.deadline, now + 1000 * MS);
 	ck_assert(!ep.path_up && !conn->lingers);
 	ck_assert_int_eq(conn->state, DOFI_CONN_DATA_PENDING);
 	ck_assert(is_armed(&conn->timer));
@@ -499,6 +505,7 @@ START_TEST(an_ep_of_datagrams_that_is_freed_ends_its_connections)
 
 	reach(states[_i]);
 	dofi_ud_drop_all(&ep);
+	ck_assert_int_eq(nsilent, 1);
 	ck_assert_str_eq(trace, "unlink BYE-error");
 	ck_assert(is_gone());
 	ck_assert(dofi_list_empty(&ud.ahs));
@@ -519,6 +526,199 @@ START_TEST(a_freed_address_handle_stays_while_the_peer_sends)
 	happens(MSG_BYE);
 	ck_assert(is_gone());
 	ck_assert(dofi_list_empty(&ud.ahs));
+}
+END_TEST
+
+/* --- address handles --- */
+
+static struct dofi_wakeup_peer *wakeup_of(bool ours)
+{
+	static struct dofi_wakeup_peer *peer;
+	static _Atomic uint32_t mark;
+
+	peer = peer ? peer : calloc(1, sizeof(*peer));
+	ia.wakeup.mark = ours ? &mark : NULL;
+	return peer;
+}
+
+/* What a datagram to the peer needs, and for who has asked the peer's private data. */
+START_TEST(an_address_handle_names_the_peer)
+{
+	bool active = _i % 2, wakes = _i / 2;
+	struct dofi_wakeup_peer *wakeup = wakeup_of(wakes);
+	static const char data[] = "of the peer";
+	struct dofi_ud_ah *ah;
+
+	chan.remote.ss_family = AF_INET6;
+	reach(active ? UD_CONNECTING : UD_ACCEPTED);
+	conn->dest = 0xd00d;
+	conn->peer_ud = 9;
+	conn->wakeup = wakeup;
+	memset(conn->peer_token, 0x5a, sizeof(conn->peer_token));
+	dofi_conn_set_private(conn, data, sizeof(data));
+	happens(active ? PATH_UP : MSG_READY);
+	ah = conn->ud_ah;
+	ck_assert_ptr_eq(dofi_ud_ah(ah), ah);
+	ck_assert_ptr_eq(ah->ep, &ep);
+	ck_assert_uint_eq(ah->dest, 0xd00d);
+	ck_assert_uint_eq(ah->number, 9);
+	ck_assert_ptr_eq(ah->wakeup, wakes ? wakeup : NULL);
+	ck_assert_int_eq(ah->addr.ss_family, AF_INET6);
+	ck_assert_uint_eq(ah->peer_conn, 77);
+	ck_assert_uint_eq(ah->peer_secret, dofi_token_secret(conn->peer_token));
+	ck_assert_uint_eq(ah->private_size, active ? sizeof(data) : 0);
+	if (active)
+		ck_assert_mem_eq(ah->private_data, data, sizeof(data));
+	ck_assert_ptr_eq(last_event.handle, &ep);
+	ck_assert_ptr_eq(last_event.conn.private_data, ah);
+	ck_assert_uint_eq(last_event.conn.private_size, ah->private_size);
+	ck_assert_uint_eq(last_event.ext,
+			  (active ? DOFI_UD_TYPE_REMOTE_AH : DOFI_UD_TYPE_PASSIVE_AH) + 1);
+}
+END_TEST
+
+START_TEST(an_attempt_that_fails_has_an_event)
+{
+	static const struct {
+		enum happening what;
+		uint16_t type;
+	} cases[] = {{MSG_BYE, DOFI_UD_TYPE_REJECTED}, {FAIL, DOFI_UD_TYPE_ERROR}};
+
+	reach(UD_CONNECTING);
+	happens(cases[_i].what);
+	run_work();
+	ck_assert_ptr_eq(last_event.handle, &ep);
+	ck_assert_uint_eq(last_event.ext, cases[_i].type + 1);
+	ck_assert_uint_eq(last_event.conn.private_size, 0);
+	ck_assert(dofi_list_empty(&ud.conns));
+}
+END_TEST
+
+/* The consumer does not want to know. */
+START_TEST(an_ep_without_connect_evd_has_no_event)
+{
+	ep.conn_evd = NULL;
+	reach(UD_ACCEPTED);
+	happens(_i ? MSG_READY : MSG_BYE);
+	run_work();
+	ck_assert_str_eq(trace, _i ? "" : "unlink");
+}
+END_TEST
+
+static struct dofi_ud_ah *reach_handle(void)
+{
+	reach(DATAGRAM);
+	atomic_store(&ep.obj.magic, DOFI_MAGIC | (uint32_t)DAT_HANDLE_TYPE_EP);
+	return conn->ud_ah;
+}
+
+typedef DAT_RETURN release(DAT_EP_HANDLE of, const void *handle);
+
+static DAT_RETURN let_go(release *call, void *of, const void *handle)
+{
+	DAT_RETURN ret;
+
+	dofi_unlock(&ia.engine.lock);
+	ret = call(of, handle);
+	dofi_lock(&ia.engine.lock);
+	return ret;
+}
+
+/* It has two owners, the consumer's address handle and its connection, in either order. */
+START_TEST(an_address_handle_is_valid_until_both_parts_are_freed)
+{
+	struct dofi_ud_ah *ah = reach_handle();
+	release *first = _i ? dofi_ud_cm_free : dofi_ud_ah_free,
+		*other = _i ? dofi_ud_ah_free : dofi_ud_cm_free;
+
+	ck_assert_uint_eq(let_go(first, &ep, ah), DAT_SUCCESS);
+	ck_assert_int_eq(nsilent, !_i);
+	ck_assert_uint_eq(let_go(first, &ep, ah), DOFI_BAD_ARG(2));
+	ck_assert_uint_eq(let_go(other, &ep, ah), DAT_SUCCESS);
+	ck_assert_uint_eq(let_go(other, &ep, ah), DOFI_BAD_ARG(2));
+	ck_assert_int_eq(nsilent, 1);
+	ck_assert_str_eq(trace, "BYE-orderly");
+	ck_assert_int_eq(conn->state, DOFI_CONN_RECEIVING_ONLY);
+	ck_assert(!dofi_list_empty(&ud.ahs)); /* it answers the peer's marks */
+	happens(MSG_BYE);
+	ck_assert(is_gone());
+	ck_assert(dofi_list_empty(&ud.ahs));
+}
+END_TEST
+
+/* The peer is gone first. */
+START_TEST(a_lost_peer_gets_no_more_datagrams)
+{
+	struct dofi_ud_ah *ah = reach_handle();
+
+	mark_finds_no_room = true;
+	dofi_ud_answer(ah, 5);
+	ck_assert(!dofi_list_empty(&ia.ud_answers));
+	happens(CHAN_LOST);
+	ck_assert(is_gone());
+	ck_assert_int_eq(nsilent, 1);
+	ck_assert(dofi_list_empty(&ia.ud_answers)); /* nobody waits for it any more */
+	ck_assert_ptr_null(ah->conn);
+	ck_assert_uint_eq(let_go(dofi_ud_cm_free, &ep, ah), DAT_SUCCESS);
+	ck_assert(!dofi_list_empty(&ud.ahs));
+	ck_assert_uint_eq(let_go(dofi_ud_ah_free, &ep, ah), DAT_SUCCESS);
+	ck_assert(dofi_list_empty(&ud.ahs));
+}
+END_TEST
+
+/* The call returns without the engine's lock, as let_go sees. */
+START_TEST(only_an_address_handle_of_the_ia_is_freed)
+{
+	release *call = _i ? dofi_ud_cm_free : dofi_ud_ah_free;
+	struct dofi_ud_ah *ah = reach_handle();
+	static struct dofi_ia other;
+
+	ck_assert_uint_eq(let_go(call, &ep, NULL), DOFI_BAD_ARG(2));
+	ck_assert_uint_eq(let_go(call, &ep, &ep), DOFI_BAD_ARG(2));
+	ck_assert_uint_eq(let_go(call, NULL, ah), DOFI_BAD_HANDLE(EP));
+	ah->obj.ia = &other;
+	ck_assert_uint_eq(let_go(call, &ep, ah), DOFI_BAD_ARG(2));
+	ah->obj.ia = &ia;
+	ep.ud = NULL;
+	ck_assert_uint_eq(let_go(call, &ep, ah), DOFI_BAD_HANDLE(EP));
+	ep.ud = &ud;
+	ck_assert_int_eq(nsilent, 0);
+	ck_assert(!ah->ah_freed && !ah->cm_freed);
+}
+END_TEST
+
+static bool no_objects;
+
+void *__real_dofi_obj_alloc(struct dofi_ia *of, const DAT_PROVIDER *provider, DAT_HANDLE_TYPE type,
+			    size_t size);
+void *__wrap_dofi_obj_alloc(struct dofi_ia *of, const DAT_PROVIDER *provider, DAT_HANDLE_TYPE type,
+			    size_t size);
+
+void *__wrap_dofi_obj_alloc(struct dofi_ia *of, const DAT_PROVIDER *provider, DAT_HANDLE_TYPE type,
+			    size_t size)
+{
+	return no_objects ? NULL : __real_dofi_obj_alloc(of, provider, type, size);
+}
+
+START_TEST(without_memory_for_the_handle_the_connection_ends)
+{
+	reach(UD_ACCEPTED);
+	no_objects = true;
+	happens(MSG_READY);
+	run_work();
+	ck_assert_str_eq(trace, "unlink BYE-error ud-error");
+	ck_assert(is_gone());
+}
+END_TEST
+
+/* Two sides establish a connection of datagrams. */
+START_TEST(connections_of_datagrams_are_counted)
+{
+	reach(_i ? ACTIVE_DATAGRAM : DATAGRAM);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_AH_RESOLVED]), 1);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_ACTIVE_EST]), _i);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_PASSIVE_EST]), !_i);
+	ck_assert(!is_armed(&conn->timer));
 }
 END_TEST
 
@@ -932,6 +1132,14 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, completions_during_the_unlink_change_nothing);
 	tcase_add_loop_test(tc, an_ep_of_datagrams_that_is_freed_ends_its_connections, 0, 3);
 	tcase_add_test(tc, a_freed_address_handle_stays_while_the_peer_sends);
+	tcase_add_loop_test(tc, an_address_handle_names_the_peer, 0, 4);
+	tcase_add_loop_test(tc, an_attempt_that_fails_has_an_event, 0, 2);
+	tcase_add_loop_test(tc, an_ep_without_connect_evd_has_no_event, 0, 2);
+	tcase_add_loop_test(tc, an_address_handle_is_valid_until_both_parts_are_freed, 0, 2);
+	tcase_add_test(tc, a_lost_peer_gets_no_more_datagrams);
+	tcase_add_loop_test(tc, only_an_address_handle_of_the_ia_is_freed, 0, 2);
+	tcase_add_test(tc, without_memory_for_the_handle_the_connection_ends);
+	tcase_add_loop_test(tc, connections_of_datagrams_are_counted, 0, 2);
 	tcase_add_loop_test(tc, a_mark_is_answered, 0, 3);
 	tcase_add_test(tc, a_mark_that_comes_before_ready_is_answered_with_the_handle);
 	tcase_add_test(tc, a_mark_of_the_same_ia_is_answered_before_ready);
