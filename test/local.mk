@@ -542,7 +542,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_crowd_SOURCES = %D%/unit/cm/check_crowd.c $(t_headers)
 %C%_unit_cm_check_crowd_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_crowd_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_chan_close \
-	-Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_addr_same_host
+	-Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_addr_same_host -Wl,--wrap=getrlimit
 %C%_unit_cm_check_crowd_LDADD = $(p2_libs)
 %C%_unit_dto_check_credit_SOURCES = %D%/unit/dto/check_credit.c $(t_headers)
 %C%_unit_dto_check_credit_CPPFLAGS = $(p2_cppflags)

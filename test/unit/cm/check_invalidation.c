@@ -87,6 +87,7 @@ int __wrap_dofi_wait_sleep(struct dofi_ia *of, _Atomic uint32_t *wakeup, uint32_
 
 	ck_assert_ptr_eq(of, &ia);
 	ck_assert_ptr_eq(wakeup, &ia.cm.wakeup);
+	ck_assert_uint_eq(seen, atomic_load(wakeup)); /* of before it looked for answers */
 	sleeps++;
 	asleep_until = deadline;
 	dofi_lock(&ia.engine.lock);
@@ -484,7 +485,7 @@ START_TEST(a_call_waits_for_the_answer)
 	ck_assert(!chan->mute);
 	ck_assert_uint_eq(chan->silences, 0);
 	/* Operations of peers that are gone may lie in the fabric's queue. */
-	ck_assert_int_eq(reaps > 0, _i);
+	ck_assert_int_eq(reaps, _i ? 64 : 0);
 }
 END_TEST
 
@@ -521,6 +522,45 @@ START_TEST(a_call_waits_for_all_peers)
 	while_asleep = other_wakes;
 	invalidate();
 	ck_assert_int_eq(sleeps, 2);
+}
+END_TEST
+
+static bool other_answers(void)
+{
+	if (sleeps > 1)
+		return false;
+	answer_by(DOFI_CONTAINER(ia.cm.chans.prev, struct dofi_chan, link), 1);
+	return true;
+}
+
+START_TEST(only_the_silent_one_of_two_peers_is_mute)
+{
+	struct dofi_chan *other = add_peer();
+
+	while_asleep = other_answers;
+	invalidate();
+	ck_assert_int_eq(sleeps, 2);
+	ck_assert(chan->mute && !other->mute);
+	ck_assert_uint_eq(chan->silences, 1);
+	ck_assert_uint_eq(other->silences, 0);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_MUTE]), 1);
+}
+END_TEST
+
+START_TEST(a_peer_is_told_the_context)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	struct dofi_msg msg;
+	ssize_t n;
+
+	ia.cm.invalidations = 40;
+	ck_assert_uint_eq(dofi_chan_ask(&ia, CONTEXT), 41);
+	n = recv(peer_fd, frame, sizeof(frame), MSG_DONTWAIT);
+	ck_assert_int_gt(n, DOFI_WIRE_LENGTH);
+	ck_assert(dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, (size_t)n - DOFI_WIRE_LENGTH, &msg));
+	ck_assert_int_eq(msg.type, DOFI_MSG_INVALIDATE);
+	ck_assert_uint_eq(msg.context, CONTEXT);
+	ck_assert_uint_eq(msg.number, 41);
 }
 END_TEST
 
@@ -729,6 +769,8 @@ int main(void)
 	tcase_add_test(tc, a_call_does_not_wait_for_a_dead_peer);
 	tcase_add_test(tc, a_call_waits_for_nobody);
 	tcase_add_test(tc, a_call_waits_for_all_peers);
+	tcase_add_test(tc, only_the_silent_one_of_two_peers_is_mute);
+	tcase_add_test(tc, a_peer_is_told_the_context);
 	tcase_add_test(tc, a_silent_peer_delays_one_call);
 	tcase_add_test(tc, a_peer_that_is_often_silent_stays_mute);
 	tcase_add_test(tc, a_peer_owes_answers_to_what_it_was_asked);
