@@ -229,6 +229,7 @@ t2_cppflags = $(t_cppflags) -DT_DAT_MAJOR=2
 t1_libs = src/.libs/libdat.so $(CHECK_LIBS)
 t2_libs = src/.libs/libdat2.so $(CHECK_LIBS)
 t_headers = %D%/lib/dat_version.h %D%/lib/unit.h
+t_blocks_wraps = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free
 
 late_dat = %D%/programs/late_dat.c %D%/programs/late_dat.h %D%/programs/ranks.c %D%/programs/ranks.h \
 	%D%/lib/dat_version.h
@@ -504,7 +505,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_ep_life_SOURCES = %D%/unit/cm/check_ep_life.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h %D%/lib/t_blocks.h \
 	$(t_headers)
 %C%_unit_cm_check_ep_life_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_ep_life_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=free -Wl,--wrap=aligned_alloc \
+%C%_unit_cm_check_ep_life_LINK = $(LINK) $(t_blocks_wraps) -Wl,--wrap=aligned_alloc \
 	-Wl,--wrap=dofi_ctrl_slots_attach -Wl,--wrap=dofi_ctrl_slots_detach -Wl,--wrap=dofi_ud_open \
 	-Wl,--wrap=dofi_ud_close -Wl,--wrap=dofi_conn_end_now -Wl,--wrap=dofi_bind_cancel \
 	-Wl,--wrap=dofi_wait_kick -Wl,--wrap=mmap
@@ -785,13 +786,12 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_linger_LDADD = $(p2_libs)
 %C%_unit_cm_check_channel_SOURCES = %D%/unit/cm/check_channel.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_channel_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_channel_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=recv -Wl,--wrap=calloc -Wl,--wrap=free \
-	-Wl,--wrap=send
+%C%_unit_cm_check_channel_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=recv -Wl,--wrap=send $(t_blocks_wraps)
 %C%_unit_cm_check_channel_LDADD = $(p2_libs)
 %C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_strangers_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4 -Wl,--wrap=socket \
-	-Wl,--wrap=bind -Wl,--wrap=dofi_run_delay_is_high -Wl,--wrap=calloc -Wl,--wrap=free
+	-Wl,--wrap=bind -Wl,--wrap=dofi_run_delay_is_high $(t_blocks_wraps)
 %C%_unit_cm_check_strangers_LDADD = $(p2_libs)
 %C%_unit_dto_check_failure_SOURCES = %D%/unit/dto/check_failure.c $(t_headers)
 %C%_unit_dto_check_failure_CPPFLAGS = $(p2_cppflags)

@@ -642,6 +642,17 @@ START_TEST(a_closed_channel_is_not_counted)
 }
 END_TEST
 
+/* The program has closed its standard input. */
+START_TEST(the_lowest_descriptor_is_closed)
+{
+	ck_assert_int_eq(dup2(chan->fd.fd, STDIN_FILENO), STDIN_FILENO);
+	close(chan->fd.fd);
+	chan->fd.fd = STDIN_FILENO;
+	dofi_chan_close(chan, 0, true);
+	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
+}
+END_TEST
+
 START_TEST(the_memory_of_a_channel_is_freed)
 {
 	unsigned int blocks;
@@ -739,6 +750,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_channel_waits_a_while_for_its_next_use, 0, 2);
 	tcase_add_test(tc, a_handshake_ends_with_its_last_connection);
 	tcase_add_loop_test(tc, a_closed_channel_is_not_counted, 0, 5);
+	tcase_add_test(tc, the_lowest_descriptor_is_closed);
 	tcase_add_test(tc, the_memory_of_a_channel_is_freed);
 	tcase_add_loop_test(tc, calls_that_wait_for_an_answer_learn_of_the_end, 0, 2);
 	tcase_add_test(tc, the_last_messages_are_read_when_no_more_can_be_sent);

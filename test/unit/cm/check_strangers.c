@@ -109,14 +109,20 @@ bool __wrap_dofi_run_delay_is_high(const struct dofi_run_delay *since)
 	return overloaded;
 }
 
+static unsigned int blocks_before;
+
 static void setup(void)
 {
 	ck_assert_int_eq(dofi_crypto_start(), 0);
 	dofi_lock_init(&ia.engine.lock);
 	dofi_list_init(&ia.engine.work);
+	dofi_list_init(&ia.drains);
+	dofi_list_init(&ia.agents);
+	dofi_list_init(&ia.agent_calls);
 	ia.engine.sock_epfd = epoll_create1(0);
 	ck_assert_int_ge(ia.engine.sock_epfd, 0);
 	ia.obj.ia = &ia;
+	blocks_before = t_nblocks;
 	ck_assert_int_eq(dofi_cm_init(&ia), 0);
 	dofi_lock(&ia.engine.lock);
 }
@@ -1038,8 +1044,34 @@ START_TEST(a_connection_manager_without_descriptors)
 	ret = dofi_cm_init(&ia);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
 	ck_assert_int_eq(ret, -EMFILE);
+	ck_assert_uint_eq(t_nblocks, blocks_before);
 	dofi_cm_fini(&ia);
 	dofi_lock(&ia.engine.lock);
+}
+END_TEST
+
+START_TEST(a_connection_manager_without_memory)
+{
+	int lowest;
+
+	dofi_unlock(&ia.engine.lock);
+	dofi_cm_fini(&ia);
+	lowest = lowest_free();
+	t_blocks_left = 0;
+	ck_assert_int_eq(dofi_cm_init(&ia), -ENOMEM);
+	t_blocks_left = -1;
+	ck_assert_int_eq(lowest_free(), lowest);
+	dofi_lock(&ia.engine.lock);
+}
+END_TEST
+
+/* It tells peers apart that have the same address one after the other. */
+START_TEST(a_connection_manager_has_a_name)
+{
+	static const uint8_t none[sizeof(ia.cm.uuid)];
+
+	ck_assert_mem_ne(ia.cm.uuid, none, sizeof(none));
+	ck_assert(ia.cm.answered.run != NULL);
 }
 END_TEST
 
@@ -1047,6 +1079,95 @@ static bool is_descriptor(int fd)
 {
 	return fcntl(fd, F_GETFD) >= 0;
 }
+
+static struct dofi_chan *dialled_up(void)
+{
+	struct dofi_chan *chan = dialled();
+
+	chan->state = DOFI_CHAN_UP;
+	return chan;
+}
+
+static void expect_goodbye(int fd)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	ssize_t n = recv(fd, frame, sizeof(frame), MSG_DONTWAIT);
+	struct dofi_msg msg;
+
+	ck_assert_int_gt(n, DOFI_WIRE_LENGTH);
+	ck_assert(dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, (size_t)n - DOFI_WIRE_LENGTH, &msg));
+	ck_assert_int_eq(msg.type, DOFI_MSG_GOODBYE);
+}
+
+START_TEST(the_peers_learn_of_the_end_of_the_ia)
+{
+	struct dofi_conn *conn = dofi_conn_new(&ia, DOFI_CONN_DIALLING);
+	int spare = ia.cm.spare_fd;
+
+	ck_assert_ptr_nonnull(conn);
+	dofi_conn_free(conn);
+	if (_i) {
+		/* The program has closed its standard input. */
+		ck_assert_int_eq(dup2(spare, STDIN_FILENO), STDIN_FILENO);
+		close(spare);
+		spare = ia.cm.spare_fd = STDIN_FILENO;
+	}
+	dialled_up();
+	dialled_up();
+	arrive(false);
+	dofi_unlock(&ia.engine.lock);
+	dofi_cm_fini(&ia);
+	dofi_lock(&ia.engine.lock);
+	expect_open("000");
+	expect_goodbye(peers[0]);
+	expect_goodbye(peers[1]);
+	ck_assert_int_eq(recv(peers[2], &spare, 1, MSG_DONTWAIT), 0);
+	ck_assert(!is_descriptor(spare));
+	ck_assert_int_eq(ia.cm.spare_fd, -1);
+	ck_assert_uint_eq(ia.cm.conns_size, 0);
+	ck_assert_uint_eq(t_nblocks, blocks_before);
+}
+END_TEST
+
+START_TEST(the_peers_learn_of_the_end_of_the_process)
+{
+	dialled_up();
+	dofi_unlock(&ia.engine.lock);
+	dofi_cm_exit(&ia);
+	expect_goodbye(peers[0]);
+	ck_assert(dofi_trylock(&ia.engine.lock));
+}
+END_TEST
+
+/* Also if exit() was called in a signal handler, while this thread worked here. */
+START_TEST(the_end_of_the_process_does_not_wait_for_itself)
+{
+	uint64_t before = dofi_now();
+
+	dialled_up();
+	dofi_cm_exit(&ia);
+	ck_assert_uint_ge(dofi_now(), before + 100000000);
+	ck_assert_int_eq(recv(peers[0], &before, 1, MSG_DONTWAIT), -1);
+}
+END_TEST
+
+START_TEST(a_forked_child_closes_the_lowest_descriptor)
+{
+	struct dofi_sp hashed = {.conn_qual = long_qual()};
+	int *fds[4];
+
+	listen_here(&hashed);
+	arrive(false);
+	fds[0] = &hashed.claim_fd;
+	fds[1] = &ia.cm.spare_fd;
+	fds[2] = &first_of(&ia.cm.strangers)->fd.fd;
+	fds[3] = &dialled_up()->fd.fd;
+	ck_assert_int_eq(dup2(*fds[_i], STDIN_FILENO), STDIN_FILENO);
+	*fds[_i] = STDIN_FILENO;
+	dofi_cm_fork_child(&ia);
+	ck_assert(!is_descriptor(STDIN_FILENO));
+}
+END_TEST
 
 /* The child must not hold the peers' sockets open, nor the ports of the parent's listeners. */
 START_TEST(a_forked_child_closes_the_sockets)
@@ -1280,6 +1401,12 @@ int main(void)
 	tcase_add_test(tc, a_service_point_that_is_gone_does_not_accept_again);
 	tcase_add_test(tc, addresses_of_other_families_are_refused);
 	tcase_add_test(tc, a_connection_manager_without_descriptors);
+	tcase_add_test(tc, a_connection_manager_without_memory);
+	tcase_add_test(tc, a_connection_manager_has_a_name);
+	tcase_add_loop_test(tc, the_peers_learn_of_the_end_of_the_ia, 0, 2);
+	tcase_add_test(tc, the_peers_learn_of_the_end_of_the_process);
+	tcase_add_test(tc, the_end_of_the_process_does_not_wait_for_itself);
+	tcase_add_loop_test(tc, a_forked_child_closes_the_lowest_descriptor, 0, 4);
 	tcase_add_test(tc, a_forked_child_closes_the_sockets);
 	tcase_add_test(tc, a_socket_that_talks_to_itself_is_refused);
 	suite_add_tcase(suite, tc);
