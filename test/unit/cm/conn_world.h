@@ -56,6 +56,7 @@ static uint64_t now = 1000 * MS;
 
 static char trace[512];
 static char sent_private[DOFI_MAX_PRIVATE]; /* of the last message */
+static uint32_t sent_data;                  /* of the last message */
 static uint16_t disconnect_flags;           /* of the last DISCONNECT */
 static struct dofi_event last_event;
 static int dial_result;
@@ -157,6 +158,7 @@ void __wrap_dofi_chan_send(struct dofi_chan *to, const struct dofi_msg *msg)
 		memcpy(sent_private, msg->private_data, msg->private_size);
 	if (msg->type == DOFI_MSG_DISCONNECT)
 		disconnect_flags = msg->flags;
+	sent_data = msg->data;
 	note("%s%s", name_of(msg), reason_of(msg));
 }
 
@@ -232,9 +234,12 @@ void __wrap_dofi_chan_read(struct dofi_chan *of)
 		while_hearing();
 }
 
+static int nlinger_waits;
+
 void __wrap_dofi_linger_wait(struct dofi_ia *of)
 {
 	(void)of;
+	nlinger_waits++;
 	now += 100 * MS;
 }
 
