@@ -1329,26 +1329,10 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_transport_that_cannot_expect_ends_the_connection);
 	tcase_add_test(tc, accept_waits_until_the_transport_expects_the_peer);
 	tcase_add_loop_test(tc, disconnect_tells_whether_there_is_a_receive, 0, 3);
-	tcase_add_test(tc, the_peer_learns_when_the_last_receive_is_gone);
-	tcase_add_loop_test(tc, a_peer_without_receives_takes_no_more_messages, 0, 5);
-	tcase_add_loop_test(tc, completions_are_watched_for_the_end, 0, 2);
-	tcase_add_test(tc, the_final_read_is_tried_until_it_starts);
-	tcase_add_loop_test(tc, the_ep_knows_the_last_message_of_the_peer, 0, 2);
-	tcase_add_loop_test(tc, a_wait_for_the_last_word_begins_anew, 0, 2);
 	tcase_add_test(tc, an_ep_of_another_service_is_refused);
 	tcase_add_test(tc, an_accept_for_another_qualifier_is_refused);
 	tcase_add_loop_test(tc, the_end_is_what_the_bye_told, 0, 2);
 	tcase_add_loop_test(tc, the_ep_shows_both_ends, 0, 2);
-	tcase_add_loop_test(tc, the_requests_of_a_connection_that_ends, 0, 12);
-	tcase_add_test(tc, a_bind_does_not_outlive_its_connection);
-	tcase_add_loop_test(tc, a_rejection_brings_private_data, 0, 3);
-	tcase_add_test(tc, attempts_without_an_answer_are_counted);
-	tcase_add_test(tc, an_ep_without_connect_evd_breaks_asynchronously);
-	tcase_add_loop_test(tc, the_last_receive_of_an_srq_may_be_told, 0, 6);
-	tcase_add_test(tc, posts_stop_before_the_path_is_closed);
-	tcase_add_test(tc, the_fabric_is_asked_again_for_what_it_has);
-	tcase_add_test(tc, each_ep_has_its_time_to_linger);
-	tcase_add_loop_test(tc, a_freed_ep_waits_once_for_a_silent_peer, 0, 2);
 	tcase_add_test(tc, a_request_is_offered_once);
 	tcase_add_test(tc, a_goodbye_in_the_socket_counts_before_the_time);
 	tcase_add_test(tc, its_data_are_waited_for);
@@ -1366,14 +1350,6 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, completions_during_the_unlink_change_nothing);
 	tcase_add_loop_test(tc, an_ep_of_datagrams_that_is_freed_ends_its_connections, 0, 3);
 	tcase_add_test(tc, a_freed_address_handle_stays_while_the_peer_sends);
-	tcase_add_loop_test(tc, an_address_handle_names_the_peer, 0, 4);
-	tcase_add_loop_test(tc, an_attempt_that_fails_has_an_event, 0, 2);
-	tcase_add_loop_test(tc, an_ep_without_connect_evd_has_no_event, 0, 2);
-	tcase_add_loop_test(tc, an_address_handle_is_valid_until_both_parts_are_freed, 0, 2);
-	tcase_add_test(tc, a_lost_peer_gets_no_more_datagrams);
-	tcase_add_loop_test(tc, only_an_address_handle_of_the_ia_is_freed, 0, 2);
-	tcase_add_test(tc, without_memory_for_the_handle_the_connection_ends);
-	tcase_add_loop_test(tc, connections_of_datagrams_are_counted, 0, 2);
 	tcase_add_loop_test(tc, a_mark_is_answered, 0, 3);
 	tcase_add_test(tc, a_mark_that_comes_before_ready_is_answered_with_the_handle);
 	tcase_add_test(tc, a_mark_of_the_same_ia_is_answered_before_ready);
@@ -1391,6 +1367,46 @@ static void add_failures(Suite *suite)
 	tcase_add_loop_test(tc, what_arrived_before_the_end_is_delivered_first, 0, 2);
 	tcase_add_test(tc, without_a_path_nothing_can_have_arrived);
 	tcase_add_test(tc, a_goodbye_does_not_wait_for_what_is_in_the_queue);
+	suite_add_tcase(suite, tc);
+}
+
+static void add_handles(Suite *suite)
+{
+	TCase *tc = tcase_create("handles");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, an_address_handle_names_the_peer, 0, 4);
+	tcase_add_loop_test(tc, an_attempt_that_fails_has_an_event, 0, 2);
+	tcase_add_loop_test(tc, an_ep_without_connect_evd_has_no_event, 0, 2);
+	tcase_add_loop_test(tc, an_address_handle_is_valid_until_both_parts_are_freed, 0, 2);
+	tcase_add_test(tc, a_lost_peer_gets_no_more_datagrams);
+	tcase_add_loop_test(tc, only_an_address_handle_of_the_ia_is_freed, 0, 2);
+	tcase_add_test(tc, without_memory_for_the_handle_the_connection_ends);
+	tcase_add_loop_test(tc, connections_of_datagrams_are_counted, 0, 2);
+	suite_add_tcase(suite, tc);
+}
+
+static void add_ends(Suite *suite)
+{
+	TCase *tc = tcase_create("ends");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, the_peer_learns_when_the_last_receive_is_gone);
+	tcase_add_loop_test(tc, a_peer_without_receives_takes_no_more_messages, 0, 5);
+	tcase_add_loop_test(tc, completions_are_watched_for_the_end, 0, 2);
+	tcase_add_test(tc, the_final_read_is_tried_until_it_starts);
+	tcase_add_loop_test(tc, the_ep_knows_the_last_message_of_the_peer, 0, 2);
+	tcase_add_loop_test(tc, a_wait_for_the_last_word_begins_anew, 0, 2);
+	tcase_add_loop_test(tc, the_requests_of_a_connection_that_ends, 0, 12);
+	tcase_add_test(tc, a_bind_does_not_outlive_its_connection);
+	tcase_add_loop_test(tc, a_rejection_brings_private_data, 0, 3);
+	tcase_add_test(tc, attempts_without_an_answer_are_counted);
+	tcase_add_test(tc, an_ep_without_connect_evd_breaks_asynchronously);
+	tcase_add_loop_test(tc, the_last_receive_of_an_srq_may_be_told, 0, 6);
+	tcase_add_test(tc, posts_stop_before_the_path_is_closed);
+	tcase_add_test(tc, the_fabric_is_asked_again_for_what_it_has);
+	tcase_add_test(tc, each_ep_has_its_time_to_linger);
+	tcase_add_loop_test(tc, a_freed_ep_waits_once_for_a_silent_peer, 0, 2);
 	suite_add_tcase(suite, tc);
 }
 
@@ -1474,6 +1490,8 @@ int main(void)
 		return EXIT_FAILURE;
 	add_cells(suite);
 	add_failures(suite);
+	add_handles(suite);
+	add_ends(suite);
 	add_counters(suite);
 	add_table(suite);
 	return t_run(suite);

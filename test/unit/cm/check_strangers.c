@@ -1349,6 +1349,39 @@ START_TEST(a_socket_that_talks_to_itself_is_refused)
 }
 END_TEST
 
+static void add_listeners(Suite *suite)
+{
+	TCase *tc = tcase_create("listeners");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, a_listener_may_have_the_lowest_descriptor, 0, 2);
+	tcase_add_test(tc, the_sockets_are_private_and_do_not_block);
+	tcase_add_test(tc, a_stranger_may_have_the_lowest_descriptor);
+	tcase_add_test(tc, the_spare_descriptor_may_be_the_lowest);
+	tcase_add_test(tc, a_stranger_that_cannot_be_watched_is_hung_up);
+	tcase_add_test(tc, a_turn_accepts_a_limited_number);
+	tcase_add_test(tc, the_oldest_goes_when_no_descriptor_is_left);
+	tcase_add_test(tc, without_strangers_the_newest_is_turned_away);
+	tcase_add_loop_test(tc, a_listener_without_descriptors_pauses, 0,
+			    (int)(sizeof(exhausted) / sizeof(exhausted[0])));
+	tcase_add_test(tc, the_lack_of_descriptors_is_told_once);
+	tcase_add_test(tc, other_errors_of_accept_do_not_stop_the_listener);
+	tcase_add_test(tc, a_listener_that_cannot_be_watched_is_closed);
+	tcase_add_loop_test(tc, a_service_point_tries_some_ports, 0, 2);
+	tcase_add_loop_test(tc, without_descriptors_nobody_listens, 0, 2);
+	tcase_add_test(tc, old_connections_leave_the_port_free);
+	tcase_add_test(tc, the_name_of_a_long_qualifier);
+	tcase_add_loop_test(tc, a_port_that_is_refused, 0,
+			    (int)(sizeof(refusals) / sizeof(refusals[0])));
+	tcase_add_loop_test(tc, the_address_of_a_service_point, 0, 3);
+	tcase_add_test(tc, a_port_that_is_taken_elsewhere_is_free_here);
+	tcase_add_test(tc, a_long_qualifier_takes_the_next_port);
+	tcase_add_test(tc, a_long_qualifier_is_exclusive);
+	tcase_add_test(tc, a_service_point_that_is_gone_does_not_accept_again);
+	tcase_add_test(tc, addresses_of_other_families_are_refused);
+	suite_add_tcase(suite, tc);
+}
+
 int main(void)
 {
 	Suite *suite = suite_create("strangers");
@@ -1375,31 +1408,6 @@ int main(void)
 	tcase_add_test(tc, a_channel_in_its_pause_can_be_closed);
 	tcase_add_test(tc, a_dial_that_fails_at_once_ends_the_channel);
 	tcase_add_test(tc, after_the_pause_nobody_listens);
-	tcase_add_loop_test(tc, a_listener_may_have_the_lowest_descriptor, 0, 2);
-	tcase_add_test(tc, the_sockets_are_private_and_do_not_block);
-	tcase_add_test(tc, a_stranger_may_have_the_lowest_descriptor);
-	tcase_add_test(tc, the_spare_descriptor_may_be_the_lowest);
-	tcase_add_test(tc, a_stranger_that_cannot_be_watched_is_hung_up);
-	tcase_add_test(tc, a_turn_accepts_a_limited_number);
-	tcase_add_test(tc, the_oldest_goes_when_no_descriptor_is_left);
-	tcase_add_test(tc, without_strangers_the_newest_is_turned_away);
-	tcase_add_loop_test(tc, a_listener_without_descriptors_pauses, 0,
-			    (int)(sizeof(exhausted) / sizeof(exhausted[0])));
-	tcase_add_test(tc, the_lack_of_descriptors_is_told_once);
-	tcase_add_test(tc, other_errors_of_accept_do_not_stop_the_listener);
-	tcase_add_test(tc, a_listener_that_cannot_be_watched_is_closed);
-	tcase_add_loop_test(tc, a_service_point_tries_some_ports, 0, 2);
-	tcase_add_loop_test(tc, without_descriptors_nobody_listens, 0, 2);
-	tcase_add_test(tc, old_connections_leave_the_port_free);
-	tcase_add_test(tc, the_name_of_a_long_qualifier);
-	tcase_add_loop_test(tc, a_port_that_is_refused, 0,
-			    (int)(sizeof(refusals) / sizeof(refusals[0])));
-	tcase_add_loop_test(tc, the_address_of_a_service_point, 0, 3);
-	tcase_add_test(tc, a_port_that_is_taken_elsewhere_is_free_here);
-	tcase_add_test(tc, a_long_qualifier_takes_the_next_port);
-	tcase_add_test(tc, a_long_qualifier_is_exclusive);
-	tcase_add_test(tc, a_service_point_that_is_gone_does_not_accept_again);
-	tcase_add_test(tc, addresses_of_other_families_are_refused);
 	tcase_add_test(tc, a_connection_manager_without_descriptors);
 	tcase_add_test(tc, a_connection_manager_without_memory);
 	tcase_add_test(tc, a_connection_manager_has_a_name);
@@ -1410,5 +1418,6 @@ int main(void)
 	tcase_add_test(tc, a_forked_child_closes_the_sockets);
 	tcase_add_test(tc, a_socket_that_talks_to_itself_is_refused);
 	suite_add_tcase(suite, tc);
+	add_listeners(suite);
 	return t_run(suite);
 }
