@@ -7,7 +7,6 @@
 #include "cm/channel_dial.h"
 #include "cm/channel_read.h"
 #include "cm/crowd.h"
-#include "cm/handshake.h"
 #include "object/ia.h"
 #include "progress/engine_fds.h"
 #include "progress/timer.h"
@@ -82,7 +81,6 @@ bool dofi_stranger_adopt(struct dofi_ia *ia, int fd)
 		dofi_stranger_evict(ia);
 	chan->accepted = true;
 	note_source(chan);
-	dofi_handshake_begin(chan);
 	cm->nstrangers++;
 	dofi_list_add_tail(&cm->strangers, &chan->link);
 	dofi_timer_set(ia, &chan->timer, dofi_now() + ia->params.handshake_ms * 1000000u);

@@ -3,6 +3,7 @@
  * Each event that may come in each state of a connection: the actions of the connection, their
  * order, and the state of the EP afterwards.
  */
+#include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/cm/ud_ah.h"
 #include "../../../prov/ofi/dto/issue.h"
 #include "../../../prov/ofi/dto/ud_window.h"
@@ -292,6 +293,136 @@ START_TEST(a_request_is_offered_once)
 	ck_assert_ptr_null(conn);
 	ck_assert_ptr_eq(dofi_conn_by_id(&ia, id), first);
 	ck_assert_uint_eq(ia.cm.nconns, 1);
+}
+END_TEST
+
+/* --- what a connection begins with --- */
+
+START_TEST(an_attempt_knows_its_destination)
+{
+	static const char data[] = "of the consumer";
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr.s6_addr = {[15] = 1}};
+	uint64_t deadline = _i ? DOFI_FOREVER : now + 5000 * MS;
+
+	ck_assert_int_eq(dofi_conn_start(&ep, (const struct sockaddr *)&six, 1u << 20, deadline,
+					 data, sizeof(data)),
+			 0);
+	conn = ep.conn;
+	ck_assert_mem_eq(&conn->remote, &six, sizeof(six));
+	ck_assert_uint_eq(conn->port_qual, conn->id);
+	ck_assert_uint_eq(conn->private_size, sizeof(data));
+	ck_assert_mem_eq(conn->private_data, data, sizeof(data));
+	ck_assert_int_eq(is_armed(&conn->timer), !_i);
+	ck_assert_uint_eq(ep.counters[DOFI_CNT_EP_CONNECT], 1);
+}
+END_TEST
+
+/* Whether the next port, another event or nothing is tried depends on the error. */
+START_TEST(errors_of_a_dial_have_a_meaning)
+{
+	static const struct {
+		int err;
+		const char *trace;
+	} cases[] = {
+		{ECONNREFUSED, "dial"},
+		{ECONNRESET, "dial"},
+		{EPROTO, "dial"},
+		{EHOSTUNREACH, "unlink unreachable"},
+		{ENETUNREACH, "unlink unreachable"},
+		{EHOSTDOWN, "unlink unreachable"},
+		{ENETDOWN, "unlink unreachable"},
+		{EADDRNOTAVAIL, "unlink unreachable"},
+		{EACCES, "unlink unreachable"},
+		{EINVAL, "unlink unreachable"},
+		{ETIMEDOUT, "unlink unreachable"},
+		{EMFILE, "unlink non-peer-rejected"},
+		{ENOMEM, "unlink non-peer-rejected"},
+	};
+	int fd = t_capture(STDERR_FILENO), err = cases[_i].err;
+	const char *text;
+
+	reach(DIALLING);
+	fail_dial(-err);
+	run_work();
+	ck_assert_str_eq(trace, cases[_i].trace);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_ERR_REFUSED]),
+			  err == ECONNREFUSED);
+	text = t_captured(fd);
+	ck_assert_int_eq(strstr(text, "can't open a control channel") != NULL,
+			 err == EMFILE || err == ENOMEM);
+	ck_assert_int_eq(strstr(text, "ulimit -n") != NULL, err == EMFILE);
+}
+END_TEST
+
+/* The peer finds the first one by it, if that has come. */
+START_TEST(a_request_tells_that_it_comes_again)
+{
+	reach(REQUESTED);
+	ck_assert(!(sent_flags & DOFI_MSG_F_AGAIN));
+	ck_assert(conn->asked);
+	dofi_conn_ask(conn);
+	ck_assert(sent_flags & DOFI_MSG_F_AGAIN);
+}
+END_TEST
+
+START_TEST(a_request_has_what_its_message_told)
+{
+	static const char data[] = "of the connector";
+	const struct dofi_msg request = {.type = DOFI_MSG_REQUEST,
+					 .conn_qual = 1u << 20,
+					 .port_qual = 99,
+					 .src = 77,
+					 .flags = _i ? DOFI_MSG_F_UD : 0,
+					 .token = {5},
+					 .private_data = data,
+					 .private_size = sizeof(data)};
+
+	dofi_conn_message(&chan, &request);
+	ck_assert_ptr_nonnull(conn);
+	ck_assert_int_eq(conn->state, DOFI_CONN_OFFERED);
+	ck_assert(!conn->active);
+	ck_assert_int_eq(conn->ud, _i);
+	ck_assert_uint_eq(conn->conn_qual, 1u << 20);
+	ck_assert_uint_eq(conn->asked_qual, 1u << 20);
+	ck_assert_uint_eq(conn->port_qual, 99);
+	ck_assert_uint_eq(conn->peer_id, 77);
+	ck_assert_uint_eq(conn->peer_token[0], 5);
+	ck_assert_uint_eq(conn->private_size, sizeof(data));
+	ck_assert_mem_eq(conn->private_data, data, sizeof(data));
+	ck_assert_ptr_eq(conn->chan, &chan);
+	ck_assert_uint_eq(chan.noffered, 1);
+}
+END_TEST
+
+/* The connector gets the private data of ACCEPT; the other side had that of the request. */
+START_TEST(an_established_connection_brings_private_data)
+{
+	static const char data[] = "of the acceptor";
+	struct dofi_msg accept = {.type = DOFI_MSG_ACCEPT,
+				  .conn_qual = 1u << 20,
+				  .src = 77,
+				  .private_data = data,
+				  .private_size = sizeof(data)};
+	uint32_t steps;
+
+	reach(_i ? REQUESTED : ACCEPTED);
+	accept.dst = id;
+	if (_i)
+		dofi_conn_message(&chan, &accept);
+	steps = ia.cm.steps;
+	ia.cm.last_step = 0;
+	happens(_i ? PATH_UP : MSG_READY);
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_CONNECTED);
+	ck_assert_uint_gt(ia.cm.steps, steps);
+	ck_assert_uint_eq(ia.cm.last_step, now);
+	ck_assert_uint_eq(last_event.number, DAT_CONNECTION_EVENT_ESTABLISHED);
+	ck_assert_ptr_eq(last_event.handle, &ep);
+	ck_assert_ptr_eq(last_event.conn.private_data, ep.private_data);
+	ck_assert_uint_eq(last_event.conn.private_size, _i ? sizeof(data) : 0);
+	if (_i)
+		ck_assert_mem_eq(ep.private_data, data, sizeof(data));
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_ACTIVE_EST]), _i);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_PASSIVE_EST]), !_i);
 }
 END_TEST
 
@@ -726,13 +857,22 @@ START_TEST(completions_during_the_unlink_change_nothing)
 }
 END_TEST
 
+/* A mark of the peer that comes meanwhile must not be answered by it. */
+static void see_that_the_handle_is_gone(void)
+{
+	ck_assert_ptr_null(conn->ud_ah);
+}
+
 /* A UD EP is freed. Its connections end without an event, and the peers send nothing more. */
 START_TEST(an_ep_of_datagrams_that_is_freed_ends_its_connections)
 {
 	static const enum situation states[] = {DATAGRAM, SENDING_ONLY, RECEIVING_ONLY};
 
 	reach(states[_i]);
+	while_unlinking = see_that_the_handle_is_gone;
 	dofi_ud_drop_all(&ep);
+	ck_assert(dofi_list_empty(&ud.conns));
+	ck_assert_uint_eq(ia.counts[DOFI_HANDLE_TYPE_AH], 0);
 	ck_assert_int_eq(nsilent, 1);
 	ck_assert_str_eq(trace, "unlink BYE-error");
 	ck_assert(is_gone());
@@ -870,7 +1010,8 @@ START_TEST(an_address_handle_is_valid_until_both_parts_are_freed)
 	ck_assert(!dofi_list_empty(&ud.ahs)); /* it answers the peer's marks */
 	happens(MSG_BYE);
 	ck_assert(is_gone());
-	ck_assert(dofi_list_empty(&ud.ahs));
+	ck_assert(dofi_list_empty(&ud.ahs) && dofi_list_empty(&ud.conns));
+	ck_assert_uint_eq(ia.counts[DOFI_HANDLE_TYPE_AH], 0);
 }
 END_TEST
 
@@ -1394,6 +1535,19 @@ static void add_handles(Suite *suite)
 	suite_add_tcase(suite, tc);
 }
 
+static void add_beginnings(Suite *suite)
+{
+	TCase *tc = tcase_create("beginnings");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, an_attempt_knows_its_destination, 0, 2);
+	tcase_add_loop_test(tc, errors_of_a_dial_have_a_meaning, 0, 13);
+	tcase_add_test(tc, a_request_tells_that_it_comes_again);
+	tcase_add_loop_test(tc, a_request_has_what_its_message_told, 0, 2);
+	tcase_add_loop_test(tc, an_established_connection_brings_private_data, 0, 2);
+	suite_add_tcase(suite, tc);
+}
+
 static void add_ends(Suite *suite)
 {
 	TCase *tc = tcase_create("ends");
@@ -1499,6 +1653,7 @@ int main(void)
 	add_cells(suite);
 	add_failures(suite);
 	add_handles(suite);
+	add_beginnings(suite);
 	add_ends(suite);
 	add_counters(suite);
 	add_table(suite);

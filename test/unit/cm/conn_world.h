@@ -56,8 +56,9 @@ static uint64_t now = 1000 * MS;
 
 static char trace[512];
 static char sent_private[DOFI_MAX_PRIVATE]; /* of the last message */
-static uint32_t sent_data;                  /* of the last message */
-static uint16_t disconnect_flags;           /* of the last DISCONNECT */
+static uint16_t sent_flags;
+static uint32_t sent_data;        /* of the last message */
+static uint16_t disconnect_flags; /* of the last DISCONNECT */
 static struct dofi_event last_event;
 static int dial_result;
 static bool makes_path = true; /* when the connection is accepted or expected */
@@ -159,6 +160,7 @@ void __wrap_dofi_chan_send(struct dofi_chan *to, const struct dofi_msg *msg)
 	if (msg->type == DOFI_MSG_DISCONNECT)
 		disconnect_flags = msg->flags;
 	sent_data = msg->data;
+	sent_flags = msg->flags;
 	note("%s%s", name_of(msg), reason_of(msg));
 }
 
