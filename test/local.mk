@@ -792,7 +792,8 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_strangers_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4 -Wl,--wrap=socket \
-	-Wl,--wrap=bind -Wl,--wrap=dofi_run_delay_is_high $(t_blocks_wraps)
+	-Wl,--wrap=bind -Wl,--wrap=dofi_run_delay_is_high -Wl,--wrap=getsockname \
+	$(t_blocks_wraps)
 %C%_unit_cm_check_strangers_LDADD = $(p2_libs)
 %C%_unit_dto_check_failure_SOURCES = %D%/unit/dto/check_failure.c $(t_headers)
 %C%_unit_dto_check_failure_CPPFLAGS = $(p2_cppflags)

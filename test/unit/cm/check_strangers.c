@@ -89,6 +89,19 @@ int __wrap_socket(int family, int type, int protocol)
 	return fd;
 }
 
+static bool no_names;
+
+T_STAND_IN int __wrap_getsockname(int fd, struct sockaddr *addr, socklen_t *size_p);
+int __real_getsockname(int fd, struct sockaddr *addr, socklen_t *size_p);
+
+int __wrap_getsockname(int fd, struct sockaddr *addr, socklen_t *size_p)
+{
+	if (!no_names)
+		return __real_getsockname(fd, addr, size_p);
+	errno = ENOBUFS;
+	return -1;
+}
+
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags)
 {
 	naccepts++;
@@ -803,6 +816,51 @@ START_TEST(without_descriptors_nobody_listens)
 }
 END_TEST
 
+START_TEST(a_service_point_without_a_port_is_closed)
+{
+	struct dofi_sp sp = {.obj.ia = &ia};
+	int lowest = lowest_free();
+
+	be_at_loopback();
+	no_names = true;
+	ck_assert_int_eq(dofi_sp_listen(&sp), -ENOBUFS);
+	no_names = false;
+	ck_assert(dofi_list_empty(&ia.cm.listeners));
+	ck_assert_int_eq(lowest_free(), lowest);
+}
+END_TEST
+
+START_TEST(the_greatest_port_is_one)
+{
+	struct dofi_sp sp = {.obj.ia = &ia, .conn_qual = UINT16_MAX};
+	int ret;
+
+	be_at_loopback();
+	ret = dofi_sp_listen(&sp);
+	if (ret == -EADDRINUSE)
+		t_skip("another process has the port");
+	ck_assert_int_eq(ret, 0);
+	ck_assert_uint_eq(ntohs(name_of(sp.fd.fd).sin_port), UINT16_MAX);
+	ck_assert_int_eq(sp.claim_fd, -1);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+/* A child of the process may hold its socket open. */
+START_TEST(a_service_point_that_is_gone_hears_nothing)
+{
+	struct dofi_sp sp = {0};
+	int copy;
+
+	listen_here(&sp);
+	copy = dup(sp.fd.fd);
+	dofi_sp_unlisten(&sp);
+	dial(&sp);
+	ck_assert_int_eq(dofi_engine_hear(&ia), 0);
+	close(copy);
+}
+END_TEST
+
 /* A service point that cannot listen leaves nothing behind. */
 START_TEST(a_port_that_is_refused)
 {
@@ -1061,6 +1119,18 @@ START_TEST(a_connection_manager_without_memory)
 	ck_assert_int_eq(dofi_cm_init(&ia), -ENOMEM);
 	t_blocks_left = -1;
 	ck_assert_int_eq(lowest_free(), lowest);
+	dofi_lock(&ia.engine.lock);
+}
+END_TEST
+
+/* The program has closed its standard input. */
+START_TEST(a_connection_manager_may_have_the_lowest_descriptor)
+{
+	dofi_unlock(&ia.engine.lock);
+	dofi_cm_fini(&ia);
+	close(STDIN_FILENO);
+	ck_assert_int_eq(dofi_cm_init(&ia), 0);
+	ck_assert_int_eq(ia.cm.spare_fd, STDIN_FILENO);
 	dofi_lock(&ia.engine.lock);
 }
 END_TEST
@@ -1369,6 +1439,9 @@ static void add_listeners(Suite *suite)
 	tcase_add_test(tc, a_listener_that_cannot_be_watched_is_closed);
 	tcase_add_loop_test(tc, a_service_point_tries_some_ports, 0, 2);
 	tcase_add_loop_test(tc, without_descriptors_nobody_listens, 0, 2);
+	tcase_add_test(tc, a_service_point_without_a_port_is_closed);
+	tcase_add_test(tc, the_greatest_port_is_one);
+	tcase_add_test(tc, a_service_point_that_is_gone_hears_nothing);
 	tcase_add_test(tc, old_connections_leave_the_port_free);
 	tcase_add_test(tc, the_name_of_a_long_qualifier);
 	tcase_add_loop_test(tc, a_port_that_is_refused, 0,
@@ -1410,6 +1483,7 @@ int main(void)
 	tcase_add_test(tc, after_the_pause_nobody_listens);
 	tcase_add_test(tc, a_connection_manager_without_descriptors);
 	tcase_add_test(tc, a_connection_manager_without_memory);
+	tcase_add_test(tc, a_connection_manager_may_have_the_lowest_descriptor);
 	tcase_add_test(tc, a_connection_manager_has_a_name);
 	tcase_add_loop_test(tc, the_peers_learn_of_the_end_of_the_ia, 0, 2);
 	tcase_add_test(tc, the_peers_learn_of_the_end_of_the_process);
