@@ -230,6 +230,7 @@ t2_cppflags = $(t_cppflags) -DT_DAT_MAJOR=2
 t1_libs = src/.libs/libdat.so $(CHECK_LIBS)
 t2_libs = src/.libs/libdat2.so $(CHECK_LIBS)
 t_headers = %D%/lib/dat_version.h %D%/lib/unit.h
+t_blocks_wraps = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free
 
 late_dat = %D%/programs/late_dat.c %D%/programs/late_dat.h %D%/programs/ranks.c %D%/programs/ranks.h \
 	%D%/lib/dat_version.h
@@ -509,9 +510,10 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_service_point_LINK = $(LINK) -Wl,--wrap=dofi_conn_accept -Wl,--wrap=dofi_conn_reject \
 	-Wl,--wrap=mmap -Wl,--wrap=dofi_engine_begin
 %C%_unit_cm_check_service_point_LDADD = $(p2_libs)
-%C%_unit_cm_check_ep_life_SOURCES = %D%/unit/cm/check_ep_life.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_cm_check_ep_life_SOURCES = %D%/unit/cm/check_ep_life.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h %D%/lib/t_blocks.h \
+	$(t_headers)
 %C%_unit_cm_check_ep_life_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_ep_life_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc \
+%C%_unit_cm_check_ep_life_LINK = $(LINK) $(t_blocks_wraps) -Wl,--wrap=aligned_alloc \
 	-Wl,--wrap=dofi_ctrl_slots_attach -Wl,--wrap=dofi_ctrl_slots_detach -Wl,--wrap=dofi_ud_open \
 	-Wl,--wrap=dofi_ud_close -Wl,--wrap=dofi_conn_end_now -Wl,--wrap=dofi_bind_cancel \
 	-Wl,--wrap=dofi_wait_kick -Wl,--wrap=mmap
@@ -549,7 +551,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_crowd_SOURCES = %D%/unit/cm/check_crowd.c $(t_headers)
 %C%_unit_cm_check_crowd_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_crowd_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_chan_close \
-	-Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_addr_same_host
+	-Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_addr_same_host -Wl,--wrap=getrlimit
 %C%_unit_cm_check_crowd_LDADD = $(p2_libs)
 %C%_unit_dto_check_credit_SOURCES = %D%/unit/dto/check_credit.c $(t_headers)
 %C%_unit_dto_check_credit_CPPFLAGS = $(p2_cppflags)
@@ -780,7 +782,8 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 	-Wl,--wrap=dofi_chan_dial -Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_evd_push -Wl,--wrap=dofi_ep_sync \
 	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_linger_wait -Wl,--wrap=dofi_ud_forget \
 	-Wl,--wrap=dofi_conn_step -Wl,--wrap=dofi_chan_read -Wl,--wrap=dofi_conn_by_secret \
-	-Wl,--wrap=dofi_ud_mark_answered
+	-Wl,--wrap=dofi_ud_mark_answered -Wl,--wrap=dofi_obj_alloc -Wl,--wrap=dofi_release_flushed \
+	-Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_truncated_settle
 %C%_unit_cm_check_conn_state_LDADD = $(p2_libs)
 %C%_unit_cm_check_conn_table_SOURCES = %D%/unit/cm/check_conn_table.c $(t_headers)
 %C%_unit_cm_check_conn_table_CPPFLAGS = $(p2_cppflags)
@@ -790,14 +793,15 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_linger_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_ep_sync \
 	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_engine_hear
 %C%_unit_cm_check_linger_LDADD = $(p2_libs)
-%C%_unit_cm_check_channel_SOURCES = %D%/unit/cm/check_channel.c $(t_headers)
+%C%_unit_cm_check_channel_SOURCES = %D%/unit/cm/check_channel.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_channel_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_channel_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick
+%C%_unit_cm_check_channel_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=recv -Wl,--wrap=send $(t_blocks_wraps)
 %C%_unit_cm_check_channel_LDADD = $(p2_libs)
-%C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c $(t_headers)
+%C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_strangers_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4 -Wl,--wrap=socket \
-	-Wl,--wrap=bind -Wl,--wrap=setsockopt -Wl,--wrap=dofi_run_delay_is_high
+	-Wl,--wrap=bind -Wl,--wrap=setsockopt -Wl,--wrap=dofi_run_delay_is_high -Wl,--wrap=getsockname \
+	$(t_blocks_wraps)
 %C%_unit_cm_check_strangers_LDADD = $(p2_libs)
 %C%_unit_dto_check_failure_SOURCES = %D%/unit/dto/check_failure.c $(t_headers)
 %C%_unit_dto_check_failure_CPPFLAGS = $(p2_cppflags)

@@ -96,8 +96,6 @@ void dofi_handshake_begin(struct dofi_chan *chan)
 	chan->step = DOFI_STEP_HELLO;
 	memset(&chan->shake, 0, sizeof(chan->shake));
 	memset(&chan->session, 0, sizeof(chan->session));
-	if (chan->accepted)
-		return;
 	chan->shake.port = dofi_addr_port(&chan->names[0].addr);
 	if (!put_hello(chan))
 		dofi_chan_close(chan, -EIO, false);

@@ -11,7 +11,10 @@
 
 struct dofi_chan;
 
-/* The socket is connected. The dialling side sends HELLO; the other side waits for it. */
+/*
+ * The dialled socket is connected: sends HELLO. Also after another dial of the same channel. An
+ * accepted channel waits for HELLO from its beginning.
+ */
 void dofi_handshake_begin(struct dofi_chan *chan);
 
 /*

@@ -114,7 +114,7 @@ static void listener_ready(struct dofi_fd *watched, uint32_t events)
 	}
 }
 
-/* --- listening --- */
+/* --- listening: after a failure dofi_sp_unlisten closes what was opened --- */
 
 /*
  * Other hosts cannot use the fabric, so the socket should not answer them. What a host sends to its
@@ -187,14 +187,7 @@ static int listen_at(struct dofi_sp *sp, uint16_t port)
 {
 	int ret = open_for_ia(sp, port);
 
-	if (ret)
-		return ret;
-	ret = dofi_engine_watch(sp->obj.ia, &sp->fd, EPOLLIN);
-	if (ret) {
-		close(sp->fd.fd);
-		sp->fd.fd = -1;
-	}
-	return ret;
+	return ret ? ret : dofi_engine_watch(sp->obj.ia, &sp->fd, EPOLLIN);
 }
 
 static int listen_anywhere(struct dofi_sp *sp)
@@ -223,20 +216,16 @@ static int claim(struct dofi_sp *sp)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	char addr[DOFI_ADDR_TEXT];
-	int n, ret;
+	int n;
 
 	n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/%s/%" PRIx64,
 		     dofi_addr_text(&sp->obj.ia->addr, addr), sp->conn_qual);
 	sp->claim_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (sp->claim_fd < 0)
+	if (sp->claim_fd < 0 ||
+	    bind(sp->claim_fd, (struct sockaddr *)&name,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)))
 		return -errno;
-	if (!bind(sp->claim_fd, (struct sockaddr *)&name,
-		  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)))
-		return 0;
-	ret = -errno;
-	close(sp->claim_fd);
-	sp->claim_fd = -1;
-	return ret;
+	return 0;
 }
 
 static int listen_hashed(struct dofi_sp *sp)

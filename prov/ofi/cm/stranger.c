@@ -7,7 +7,6 @@
 #include "cm/channel_dial.h"
 #include "cm/channel_read.h"
 #include "cm/crowd.h"
-#include "cm/handshake.h"
 #include "object/ia.h"
 #include "progress/engine_fds.h"
 #include "progress/timer.h"
@@ -58,14 +57,14 @@ bool dofi_stranger_evict(struct dofi_ia *ia)
 	return true;
 }
 
+/* A peer that has hung up already, and has no address any more, leaves AF_UNSPEC. */
 static void note_source(struct dofi_chan *chan)
 {
 	struct sockaddr_storage addr;
 	socklen_t size = sizeof(addr);
 
-	if (getpeername(chan->fd.fd, (struct sockaddr *)&addr, &size) ||
-	    !dofi_addr_set(&chan->source, (const struct sockaddr *)&addr, 0))
-		chan->source.ss_family = AF_UNSPEC;
+	if (!getpeername(chan->fd.fd, (struct sockaddr *)&addr, &size))
+		dofi_addr_set(&chan->source, (const struct sockaddr *)&addr, 0);
 }
 
 bool dofi_stranger_adopt(struct dofi_ia *ia, int fd)
@@ -82,7 +81,6 @@ bool dofi_stranger_adopt(struct dofi_ia *ia, int fd)
 		dofi_stranger_evict(ia);
 	chan->accepted = true;
 	note_source(chan);
-	dofi_handshake_begin(chan);
 	cm->nstrangers++;
 	dofi_list_add_tail(&cm->strangers, &chan->link);
 	dofi_timer_set(ia, &chan->timer, dofi_now() + ia->params.handshake_ms * 1000000u);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A control channel that is up: what it queues for the socket, its idleness and its end. */
+#include "t_blocks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/auth/crypto.h"
 #include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/cm/channel.h"
+#include "../../../prov/ofi/cm/channel_read.h"
 #include "../../../prov/ofi/cm/channel_send.h"
 #include "../../../prov/ofi/cm/cm.h"
 #include "../../../prov/ofi/cm/conn.h"
@@ -18,6 +20,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -32,6 +35,35 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of);
 void __wrap_dofi_wait_kick(struct dofi_ia *of)
 {
 	(void)of;
+}
+
+/* --- reading --- */
+
+static int nreads, interruptions, read_error;
+static size_t endless; /* the peer sends messages of this size in `frame` without end; 0: not */
+
+T_STAND_IN ssize_t __wrap_recv(int fd, void *buf, size_t size, int flags);
+ssize_t __real_recv(int fd, void *buf, size_t size, int flags);
+
+static ssize_t read_endless(uint8_t *buf, size_t size)
+{
+	static size_t at;
+
+	for (size_t i = 0; i < size; i++)
+		buf[i] = frame[at++ % endless];
+	return (ssize_t)size;
+}
+
+ssize_t __wrap_recv(int fd, void *buf, size_t size, int flags)
+{
+	nreads++;
+	if (endless)
+		return read_endless(buf, size);
+	if (!interruptions && !read_error)
+		return __real_recv(fd, buf, size, flags);
+	errno = interruptions ? EINTR : read_error;
+	interruptions -= interruptions > 0;
+	return -1;
 }
 
 /* --- the transport --- */
@@ -85,6 +117,61 @@ static void teardown(void)
 }
 
 /* --- sending --- */
+
+static int nsends, send_interruptions;
+
+T_STAND_IN ssize_t __wrap_send(int fd, const void *buf, size_t size, int flags);
+ssize_t __real_send(int fd, const void *buf, size_t size, int flags);
+
+ssize_t __wrap_send(int fd, const void *buf, size_t size, int flags)
+{
+	nsends++;
+	if (!send_interruptions)
+		return __real_send(fd, buf, size, flags);
+	send_interruptions--;
+	errno = EINTR;
+	return -1;
+}
+
+START_TEST(a_send_that_was_interrupted_is_repeated)
+{
+	send_interruptions = 1;
+	dofi_chan_put(chan, frame, 100);
+	dofi_chan_flush(chan);
+	ck_assert_int_eq(nsends, 2);
+	ck_assert_int_eq(recv(peer, frame, sizeof(frame), 0), 100);
+	ck_assert_int_eq(chan->send_err, 0);
+	dofi_chan_flush(chan); /* there is nothing any more */
+	ck_assert_int_eq(nsends, 2);
+	ck_assert(!chan->writing);
+}
+END_TEST
+
+/* The engine writes when there is room. */
+START_TEST(a_full_socket_is_not_tried_for_each_message)
+{
+	dofi_chan_put(chan, frame, 100);
+	dofi_chan_watch_room(chan, true);
+	dofi_chan_flush(chan);
+	ck_assert_int_eq(nsends, 0);
+	dofi_engine_hear(&ia);
+	ck_assert_int_eq(nsends, 1);
+	ck_assert_uint_eq(chan->tx_fill, 0);
+	ck_assert(!chan->writing);
+}
+END_TEST
+
+/* Except the requests of connections that wait, if the channel asks early. */
+START_TEST(nothing_is_sent_before_the_handshake_is_complete)
+{
+	const struct dofi_msg msg = {.type = DOFI_MSG_GOODBYE};
+
+	chan->state = DOFI_CHAN_HANDSHAKE;
+	chan->asks = _i;
+	dofi_chan_send(chan, &msg);
+	ck_assert_int_eq(nsends, _i);
+}
+END_TEST
 
 /* Reads what has come and checks it. Returns the number of bytes so far. */
 static size_t read_peer(size_t so_far)
@@ -199,6 +286,180 @@ static void say_goodbye(void)
 	ck_assert(chan->orderly);
 }
 
+/* Which says nothing of the peer's process. */
+START_TEST(garbage_ends_the_channel)
+{
+	static const struct {
+		size_t size;
+		uint8_t bytes[8];
+	} cases[] = {
+		{4, {0xff, 0xff, 0xff, 0xff}},           /* no length of a frame */
+		{8, {0, 0, 0, 4, DOFI_MSG_TYPES, 0, 0}}, /* no message */
+	};
+
+	ia.trans = &curious;
+	ck_assert_int_eq(write(peer, cases[_i].bytes, cases[_i].size), cases[_i].size);
+	dofi_engine_hear(&ia);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, -EPROTO);
+	ck_assert(!chan->orderly);
+	ck_assert_int_eq(ndied, 1);
+}
+END_TEST
+
+/* Somebody between the two has changed it. */
+START_TEST(a_wrong_seal_ends_the_channel)
+{
+	const struct dofi_msg done = {.type = DOFI_MSG_DONE, .number = 1};
+	uint8_t forged[DOFI_WIRE_MAX_FRAME + DOFI_SEAL_SIZE];
+	size_t size = dofi_wire_put_msg(forged, &done);
+	struct dofi_session theirs = {.sealed = true};
+
+	size = dofi_wire_seal(forged, size, &theirs);
+	ck_assert_uint_gt(size, 0);
+	forged[size - 1] ^= 1;
+	chan->asked = 1;
+	chan->session.sealed = true;
+	ck_assert_int_eq(write(peer, forged, size), size);
+	dofi_engine_hear(&ia);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, -EPROTO);
+	ck_assert_uint_eq(chan->done, 0);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_BAD_SEAL]), 1);
+}
+END_TEST
+
+static void send_done(uint64_t number, size_t from, size_t to)
+{
+	const struct dofi_msg done = {.type = DOFI_MSG_DONE, .number = number};
+	size_t size = dofi_wire_put_msg(frame, &done);
+
+	if (to > size)
+		to = size;
+	ck_assert_int_eq(write(peer, frame + from, to - from), to - from);
+}
+
+/* A peer, or the network, divides the stream anywhere. */
+START_TEST(messages_come_in_pieces)
+{
+	const struct dofi_msg done = {.type = DOFI_MSG_DONE};
+	size_t size = dofi_wire_put_msg(frame, &done), pieces[] = {1, 4, size / 2, size - 1};
+	uint64_t number = UINT64_C(0x0203040506070809);
+
+	chan->asked = UINT64_MAX;
+	send_done(1, 0, SIZE_MAX);
+	send_done(number, 0, pieces[_i]);
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(chan->done, 1);
+	ck_assert_uint_eq(chan->rx_fill, pieces[_i]);
+	send_done(number, pieces[_i], SIZE_MAX);
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(chan->done, number);
+	send_done(number + 1, 0, 1);
+	dofi_engine_hear(&ia);
+	send_done(number + 1, 1, SIZE_MAX);
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(chan->done, number + 1);
+	ck_assert_uint_eq(chan->rx_fill, 0);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_UP);
+}
+END_TEST
+
+START_TEST(what_follows_a_goodbye_is_ignored)
+{
+	const struct dofi_msg goodbye = {.type = DOFI_MSG_GOODBYE};
+	size_t size = dofi_wire_put_msg(frame, &goodbye);
+
+	chan->asked = 1;
+	ck_assert_int_eq(write(peer, frame, size), size);
+	send_done(1, 0, SIZE_MAX);
+	dofi_engine_hear(&ia);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_uint_eq(chan->done, 0);
+}
+END_TEST
+
+/* A read that does not fill the buffer has emptied the socket. */
+START_TEST(one_read_takes_a_message)
+{
+	send_done(1, 0, SIZE_MAX);
+	chan->fd.ready(&chan->fd, EPOLLIN);
+	ck_assert_int_eq(nreads, 1);
+	chan->fd.ready(&chan->fd, EPOLLIN); /* there is nothing */
+	ck_assert_int_eq(nreads, 2);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_UP);
+}
+END_TEST
+
+START_TEST(a_read_that_was_interrupted_is_repeated)
+{
+	chan->asked = 1;
+	send_done(1, 0, SIZE_MAX);
+	interruptions = 1;
+	chan->fd.ready(&chan->fd, EPOLLIN);
+	ck_assert_int_eq(nreads, 2);
+	ck_assert_uint_eq(chan->done, 1);
+}
+END_TEST
+
+START_TEST(a_read_that_fails_ends_the_channel)
+{
+	read_error = ETIMEDOUT;
+	chan->fd.ready(&chan->fd, EPOLLIN);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, -ETIMEDOUT);
+	ck_assert_int_eq(nreads, 1);
+}
+END_TEST
+
+#define READS_PER_TURN 16
+
+/* The engine has other work, too. */
+START_TEST(a_peer_that_sends_without_end_is_read_in_turns)
+{
+	const struct dofi_msg done = {.type = DOFI_MSG_DONE, .number = 1};
+
+	endless = dofi_wire_put_msg(frame, &done);
+	chan->fd.ready(&chan->fd, EPOLLIN);
+	ck_assert_int_eq(nreads, READS_PER_TURN);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_UP);
+}
+END_TEST
+
+/* A call that looks for a goodbye does not disturb a handshake. */
+START_TEST(only_a_channel_that_is_up_is_read_for_others)
+{
+	chan->asked = 1;
+	send_done(1, 0, SIZE_MAX);
+	chan->state = DOFI_CHAN_HANDSHAKE;
+	dofi_chan_read(chan);
+	ck_assert_int_eq(nreads, 0);
+	chan->state = DOFI_CHAN_UP;
+	dofi_chan_read(chan);
+	ck_assert_uint_eq(chan->done, 1);
+}
+END_TEST
+
+/* One turn of the engine reads whole buffers until one is not full. */
+START_TEST(what_lies_in_the_socket_is_read_in_one_turn)
+{
+	const struct dofi_msg done = {.type = DOFI_MSG_DONE, .number = 1};
+	size_t size = dofi_wire_put_msg(frame, &done), room = sizeof(chan->rx), put = 0;
+
+	ck_assert_int_eq(setsockopt(peer, SOL_SOCKET, SO_SNDBUF, &(int){1 << 20}, sizeof(int)), 0);
+	chan->asked = 2;
+	while (put < 3 * room) {
+		ck_assert_int_eq(write(peer, frame, size), size);
+		put += size;
+	}
+	chan->fd.ready(&chan->fd, EPOLLIN);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_UP);
+	ck_assert_uint_eq(chan->done, 1);
+	ck_assert_uint_eq(chan->rx_fill, 0);
+	ck_assert_int_eq(recv(chan->fd.fd, frame, 1, MSG_PEEK | MSG_DONTWAIT), -1);
+}
+END_TEST
+
 START_TEST(the_transport_learns_that_a_peer_closed)
 {
 	ia.trans = &curious;
@@ -306,6 +567,137 @@ START_TEST(a_channel_that_waits_for_an_answer_stays)
 }
 END_TEST
 
+static struct dofi_conn *join(struct dofi_list *list)
+{
+	struct dofi_conn *conn = dofi_conn_new(&ia, DOFI_CONN_DIALLING);
+
+	ck_assert_ptr_nonnull(conn);
+	conn->chan = chan;
+	dofi_list_add_tail(list, &conn->link);
+	return conn;
+}
+
+#define SECOND UINT64_C(1000000000)
+
+/* The side that dialled closes first. */
+START_TEST(a_channel_waits_a_while_for_its_next_use)
+{
+	struct dofi_conn *first = join(&chan->conns), *second = join(&chan->waiting);
+	uint64_t before = dofi_now(), pause = (_i ? 60 : 5) * SECOND;
+
+	chan->accepted = _i;
+	dofi_chan_detach(first);
+	ck_assert_ptr_null(first->chan);
+	ck_assert_ptr_null(ia.engine.timers); /* the second needs it */
+	dofi_chan_detach(second);
+	ck_assert_ptr_eq(ia.engine.timers, &chan->timer);
+	ck_assert_uint_ge(chan->idle_since, before);
+	ck_assert_uint_ge(chan->timer.deadline, before + pause);
+	ck_assert_uint_le(chan->timer.deadline, dofi_now() + pause);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_UP);
+	dofi_chan_detach(second); /* has no effect */
+	dofi_conn_free(first);
+	dofi_conn_free(second);
+}
+END_TEST
+
+/* Nobody else waits for the end of the handshake. */
+START_TEST(a_handshake_ends_with_its_last_connection)
+{
+	struct dofi_conn *conn = join(&chan->waiting);
+
+	chan->state = DOFI_CHAN_HANDSHAKE;
+	dofi_chan_detach(conn);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, 0);
+	ck_assert(chan->orderly);
+	dofi_conn_free(conn);
+}
+END_TEST
+
+/* --- what a channel leaves --- */
+
+START_TEST(a_closed_channel_is_not_counted)
+{
+	static const struct {
+		bool accepted;
+		enum dofi_chan_state state;
+		uint32_t strangers, channels;
+	} cases[] = {
+		{true, DOFI_CHAN_UP, 3, 2},       {true, DOFI_CHAN_HANDSHAKE, 2, 3},
+		{false, DOFI_CHAN_UP, 3, 3},      {false, DOFI_CHAN_HANDSHAKE, 3, 3},
+		{false, DOFI_CHAN_DIALING, 3, 3},
+	};
+	int fd = chan->fd.fd;
+
+	ia.trans = &curious;
+	ia.cm.nstrangers = ia.cm.naccepted = 3;
+	chan->accepted = cases[_i].accepted;
+	chan->state = cases[_i].state;
+	dofi_timer_set(&ia, &chan->timer, dofi_now() + 60 * SECOND);
+	dofi_chan_close(chan, -ECONNRESET, false);
+	ck_assert_uint_eq(ia.cm.nstrangers, cases[_i].strangers);
+	ck_assert_uint_eq(ia.cm.naccepted, cases[_i].channels);
+	ck_assert_int_eq(ndied, cases[_i].state == DOFI_CHAN_UP);
+	ck_assert_ptr_null(ia.engine.timers);
+	ck_assert_int_eq(chan->fd.fd, -1);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
+	ck_assert_ptr_eq(ia.cm.dead.next, &chan->link);
+}
+END_TEST
+
+/* The program has closed its standard input. */
+START_TEST(the_lowest_descriptor_is_closed)
+{
+	ck_assert_int_eq(dup2(chan->fd.fd, STDIN_FILENO), STDIN_FILENO);
+	close(chan->fd.fd);
+	chan->fd.fd = STDIN_FILENO;
+	dofi_chan_close(chan, 0, true);
+	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
+}
+END_TEST
+
+START_TEST(the_memory_of_a_channel_is_freed)
+{
+	unsigned int blocks;
+
+	dofi_chan_put(chan, frame, 100);
+	blocks = t_nblocks;
+	dofi_chan_close(chan, 0, true);
+	ck_assert_int_eq(dofi_work_run(&ia), 1);
+	ck_assert_uint_eq(t_nblocks, blocks - 1);
+	ck_assert(dofi_list_empty(&ia.cm.dead));
+}
+END_TEST
+
+/* A peer that is gone needs not be waited for any more. */
+START_TEST(calls_that_wait_for_an_answer_learn_of_the_end)
+{
+	struct dofi_list bind;
+
+	ia.cm.answered.run = NULL;
+	chan->asked = 2;
+	chan->done = _i ? 2 : 1;
+	dofi_list_add_tail(&ia.cm.binds, &bind);
+	dofi_chan_close(chan, -ECONNRESET, false);
+	ck_assert_uint_eq(atomic_load(&ia.cm.wakeup), !_i);
+	ck_assert_int_eq(ia.cm.answered.link.next != NULL, !_i);
+}
+END_TEST
+
+/* The peer has closed its end behind them. */
+START_TEST(the_last_messages_are_read_when_no_more_can_be_sent)
+{
+	chan->asked = 1;
+	send_done(1, 0, SIZE_MAX);
+	chan->send_err = -ECONNRESET;
+	chan->work.run(&chan->work);
+	ck_assert_uint_eq(chan->done, 1);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, -ECONNRESET);
+}
+END_TEST
+
 /* --- the limits --- */
 
 START_TEST(a_peer_beyond_the_limit_is_refused)
@@ -338,6 +730,16 @@ int main(void)
 	tcase_add_test(tc, a_peer_that_hangs_up_ends_the_channel);
 	tcase_add_test(tc, a_channel_ends_once);
 	tcase_add_test(tc, the_transport_learns_that_a_peer_died);
+	tcase_add_loop_test(tc, garbage_ends_the_channel, 0, 2);
+	tcase_add_test(tc, a_wrong_seal_ends_the_channel);
+	tcase_add_loop_test(tc, messages_come_in_pieces, 0, 4);
+	tcase_add_test(tc, what_follows_a_goodbye_is_ignored);
+	tcase_add_test(tc, one_read_takes_a_message);
+	tcase_add_test(tc, a_read_that_was_interrupted_is_repeated);
+	tcase_add_test(tc, a_read_that_fails_ends_the_channel);
+	tcase_add_test(tc, a_peer_that_sends_without_end_is_read_in_turns);
+	tcase_add_test(tc, only_a_channel_that_is_up_is_read_for_others);
+	tcase_add_test(tc, what_lies_in_the_socket_is_read_in_one_turn);
 	tcase_add_test(tc, the_transport_learns_that_a_peer_closed);
 	tcase_add_loop_test(tc, a_transport_need_not_know_the_end_of_peers, 0, 2);
 	tcase_add_test(tc, a_connection_that_waits_is_dialled_again);
@@ -346,6 +748,16 @@ int main(void)
 	tcase_add_test(tc, a_channel_that_nobody_uses_is_closed);
 	tcase_add_test(tc, a_channel_in_use_stays);
 	tcase_add_test(tc, a_channel_that_waits_for_an_answer_stays);
+	tcase_add_test(tc, a_send_that_was_interrupted_is_repeated);
+	tcase_add_test(tc, a_full_socket_is_not_tried_for_each_message);
+	tcase_add_loop_test(tc, nothing_is_sent_before_the_handshake_is_complete, 0, 2);
+	tcase_add_loop_test(tc, a_channel_waits_a_while_for_its_next_use, 0, 2);
+	tcase_add_test(tc, a_handshake_ends_with_its_last_connection);
+	tcase_add_loop_test(tc, a_closed_channel_is_not_counted, 0, 5);
+	tcase_add_test(tc, the_lowest_descriptor_is_closed);
+	tcase_add_test(tc, the_memory_of_a_channel_is_freed);
+	tcase_add_loop_test(tc, calls_that_wait_for_an_answer_learn_of_the_end, 0, 2);
+	tcase_add_test(tc, the_last_messages_are_read_when_no_more_can_be_sent);
 	tcase_add_test(tc, a_peer_beyond_the_limit_is_refused);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -3,10 +3,14 @@
  * Each event that may come in each state of a connection: the actions of the connection, their
  * order, and the state of the EP afterwards.
  */
+#include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/cm/ud_ah.h"
 #include "../../../prov/ofi/dto/issue.h"
+#include "../../../prov/ofi/dto/ud_window.h"
 #include "../../../prov/ofi/object/srq_count.h"
 #include "conn_world.h"
+
+#include <rdma/fi_endpoint.h>
 
 /* --- the test --- */
 
@@ -102,6 +106,124 @@ START_TEST(disconnect_tells_whether_there_is_a_receive)
 }
 END_TEST
 
+static void drain_further(void)
+{
+	dofi_lock(&ep.lock);
+	dofi_conn_drained(&ep);
+	dofi_unlock(&ep.lock);
+}
+
+/* It did not know that the last receive would be taken. */
+START_TEST(the_peer_learns_when_the_last_receive_is_gone)
+{
+	static struct dofi_srq srq;
+
+	reach(ESTABLISHED);
+	ep.recv.tail = ep.recv.head + 1;
+	happens(DISCONNECT);
+	ck_assert_str_eq(trace, "DISCONNECT sync");
+	ck_assert_uint_eq(disconnect_flags, 0);
+	drain_further();
+	ck_assert_str_eq(trace, "DISCONNECT sync");
+	ep.recv.tail = ep.recv.head;
+	ep.srq = &srq; /* then there are others */
+	drain_further();
+	ck_assert_str_eq(trace, "DISCONNECT sync");
+	ep.srq = NULL;
+	drain_further();
+	ck_assert_str_eq(trace, "DISCONNECT sync DISCONNECT");
+	ck_assert_uint_eq(disconnect_flags, DOFI_MSG_F_NO_RECV);
+	drain_further();
+	ck_assert_str_eq(trace, "DISCONNECT sync DISCONNECT");
+}
+END_TEST
+
+/* Both sides disconnect. A message that finds no receive is not waited for (EPS-085). */
+START_TEST(a_peer_without_receives_takes_no_more_messages)
+{
+	static const struct {
+		uint16_t flags;
+		uint32_t received;
+		bool starves, ends;
+	} cases[] = {
+		{0, 3, false, false},
+		{0, 5, true, false},
+		{DOFI_MSG_F_NO_RECV, 5, false, false}, /* an RDMA operation may be under way */
+		{DOFI_MSG_F_NO_RECV, 3, false, true},
+		{DOFI_MSG_F_NO_RECV, 5, true, true},
+	};
+	struct dofi_wr wr = {.op = cases[_i].starves ? DOFI_OP_SEND : DOFI_OP_WRITE};
+	struct dofi_msg disconnect = {.type = DOFI_MSG_DISCONNECT,
+				      .flags = cases[_i].flags,
+				      .data = cases[_i].received};
+
+	reach(ESTABLISHED);
+	disconnect.dst = id;
+	ep.peer.credits = true;
+	ep.nsent = ep.credit_total = 5;
+	ep.req = (struct dofi_ring){.base = (char *)&wr, .stride = sizeof(wr)};
+	ep.req.tail = 1;
+	happens(DISCONNECT);
+	dofi_conn_message(&chan, &disconnect);
+	ck_assert_int_eq(conn->state, cases[_i].ends ? DOFI_CONN_ENDING : DOFI_CONN_DRAINING);
+	ep.req = (struct dofi_ring){0};
+}
+END_TEST
+
+/* Its completion is what the end waits for, so the engine reads the queue although nobody asks. */
+START_TEST(completions_are_watched_for_the_end)
+{
+	reach(ESTABLISHED);
+	happens(_i ? MSG_BYE_EARLY : DISCONNECT);
+	ck_assert(conn->watched);
+	ck_assert_uint_eq(ia.wait.watchers, 1);
+}
+END_TEST
+
+/* The fabric had no room: the next completion makes it possible. */
+START_TEST(the_final_read_is_tried_until_it_starts)
+{
+	reach(ESTABLISHED);
+	sync_fails = true;
+	happens(DISCONNECT);
+	ck_assert_str_eq(trace, "DISCONNECT");
+	ck_assert(ep.dirty);
+	sync_fails = false;
+	drain_further();
+	ck_assert_str_eq(trace, "DISCONNECT sync");
+	ck_assert(!ep.dirty);
+}
+END_TEST
+
+/* The completion of that message has to end the wait. */
+START_TEST(the_ep_knows_the_last_message_of_the_peer)
+{
+	reach(ESTABLISHED);
+	ep.nreceived = 7;
+	happens(_i ? MSG_BYE_EARLY : MSG_BYE);
+	ck_assert_int_eq(ep.ending_soon, _i);
+	ck_assert_uint_eq(ep.last_message, 7 + (uint32_t)_i);
+}
+END_TEST
+
+/* Each wait for a last word begins anew, with the load of the host at that time. */
+START_TEST(a_wait_for_the_last_word_begins_anew)
+{
+	reach(ESTABLISHED);
+	conn->prolonged = 3;
+	conn->delay = (struct dofi_run_delay){.at = 1, .waited = 1};
+	ia.cm.delay = (struct dofi_run_delay){.at = now, .waited = 42};
+	ep.path_up = conn->lingers = true;
+	happens(_i ? PATH_DOWN : MSG_BYE_EARLY);
+	ck_assert_int_eq(ep.path_up, !_i);
+	ck_assert_int_eq(conn->lingers, !_i);
+	ck_assert_uint_eq(conn->prolonged, 0);
+	ck_assert_uint_eq(conn->delay.at, now);
+	ck_assert_uint_eq(conn->delay.waited, 42);
+	ck_assert_uint_eq(conn->timer.deadline, now + 1000 * MS);
+}
+END_TEST
+
 /* The consumer would talk to somebody else than it asked for. */
 START_TEST(an_accept_for_another_qualifier_is_refused)
 {
@@ -171,6 +293,362 @@ START_TEST(a_request_is_offered_once)
 	ck_assert_ptr_null(conn);
 	ck_assert_ptr_eq(dofi_conn_by_id(&ia, id), first);
 	ck_assert_uint_eq(ia.cm.nconns, 1);
+}
+END_TEST
+
+/* --- what a connection begins with --- */
+
+START_TEST(an_attempt_knows_its_destination)
+{
+	static const char data[] = "of the consumer";
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr.s6_addr = {[15] = 1}};
+	uint64_t deadline = _i ? DOFI_FOREVER : now + 5000 * MS;
+
+	ck_assert_int_eq(dofi_conn_start(&ep, (const struct sockaddr *)&six, 1u << 20, deadline,
+					 data, sizeof(data)),
+			 0);
+	conn = ep.conn;
+	ck_assert_mem_eq(&conn->remote, &six, sizeof(six));
+	ck_assert_uint_eq(conn->port_qual, conn->id);
+	ck_assert_uint_eq(conn->private_size, sizeof(data));
+	ck_assert_mem_eq(conn->private_data, data, sizeof(data));
+	ck_assert_int_eq(is_armed(&conn->timer), !_i);
+	ck_assert_uint_eq(ep.counters[DOFI_CNT_EP_CONNECT], 1);
+}
+END_TEST
+
+/* Whether the next port, another event or nothing is tried depends on the error. */
+START_TEST(errors_of_a_dial_have_a_meaning)
+{
+	static const struct {
+		int err;
+		const char *trace;
+	} cases[] = {
+		{ECONNREFUSED, "dial"},
+		{ECONNRESET, "dial"},
+		{EPROTO, "dial"},
+		{EHOSTUNREACH, "unlink unreachable"},
+		{ENETUNREACH, "unlink unreachable"},
+		{EHOSTDOWN, "unlink unreachable"},
+		{ENETDOWN, "unlink unreachable"},
+		{EADDRNOTAVAIL, "unlink unreachable"},
+		{EACCES, "unlink unreachable"},
+		{EINVAL, "unlink unreachable"},
+		{ETIMEDOUT, "unlink unreachable"},
+		{EMFILE, "unlink non-peer-rejected"},
+		{ENOMEM, "unlink non-peer-rejected"},
+	};
+	int fd = t_capture(STDERR_FILENO), err = cases[_i].err;
+	const char *text;
+
+	reach(DIALLING);
+	fail_dial(-err);
+	run_work();
+	ck_assert_str_eq(trace, cases[_i].trace);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_ERR_REFUSED]),
+			  err == ECONNREFUSED);
+	text = t_captured(fd);
+	ck_assert_int_eq(strstr(text, "can't open a control channel") != NULL,
+			 err == EMFILE || err == ENOMEM);
+	ck_assert_int_eq(strstr(text, "ulimit -n") != NULL, err == EMFILE);
+}
+END_TEST
+
+/* The peer finds the first one by it, if that has come. */
+START_TEST(a_request_tells_that_it_comes_again)
+{
+	reach(REQUESTED);
+	ck_assert(!(sent_flags & DOFI_MSG_F_AGAIN));
+	ck_assert(conn->asked);
+	dofi_conn_ask(conn);
+	ck_assert(sent_flags & DOFI_MSG_F_AGAIN);
+}
+END_TEST
+
+START_TEST(a_request_has_what_its_message_told)
+{
+	static const char data[] = "of the connector";
+	const struct dofi_msg request = {.type = DOFI_MSG_REQUEST,
+					 .conn_qual = 1u << 20,
+					 .port_qual = 99,
+					 .src = 77,
+					 .flags = _i ? DOFI_MSG_F_UD : 0,
+					 .token = {5},
+					 .private_data = data,
+					 .private_size = sizeof(data)};
+
+	dofi_conn_message(&chan, &request);
+	ck_assert_ptr_nonnull(conn);
+	ck_assert_int_eq(conn->state, DOFI_CONN_OFFERED);
+	ck_assert(!conn->active);
+	ck_assert_int_eq(conn->ud, _i);
+	ck_assert_uint_eq(conn->conn_qual, 1u << 20);
+	ck_assert_uint_eq(conn->asked_qual, 1u << 20);
+	ck_assert_uint_eq(conn->port_qual, 99);
+	ck_assert_uint_eq(conn->peer_id, 77);
+	ck_assert_uint_eq(conn->peer_token[0], 5);
+	ck_assert_uint_eq(conn->private_size, sizeof(data));
+	ck_assert_mem_eq(conn->private_data, data, sizeof(data));
+	ck_assert_ptr_eq(conn->chan, &chan);
+	ck_assert_uint_eq(chan.noffered, 1);
+}
+END_TEST
+
+/* The connector gets the private data of ACCEPT; the other side had that of the request. */
+START_TEST(an_established_connection_brings_private_data)
+{
+	static const char data[] = "of the acceptor";
+	struct dofi_msg accept = {.type = DOFI_MSG_ACCEPT,
+				  .conn_qual = 1u << 20,
+				  .src = 77,
+				  .private_data = data,
+				  .private_size = sizeof(data)};
+	uint32_t steps;
+
+	reach(_i ? REQUESTED : ACCEPTED);
+	accept.dst = id;
+	if (_i)
+		dofi_conn_message(&chan, &accept);
+	steps = ia.cm.steps;
+	ia.cm.last_step = 0;
+	happens(_i ? PATH_UP : MSG_READY);
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_CONNECTED);
+	ck_assert_uint_gt(ia.cm.steps, steps);
+	ck_assert_uint_eq(ia.cm.last_step, now);
+	ck_assert_uint_eq(last_event.number, DAT_CONNECTION_EVENT_ESTABLISHED);
+	ck_assert_ptr_eq(last_event.handle, &ep);
+	ck_assert_ptr_eq(last_event.conn.private_data, ep.private_data);
+	ck_assert_uint_eq(last_event.conn.private_size, _i ? sizeof(data) : 0);
+	if (_i)
+		ck_assert_mem_eq(ep.private_data, data, sizeof(data));
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_ACTIVE_EST]), _i);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_PASSIVE_EST]), !_i);
+}
+END_TEST
+
+/* --- what an end leaves --- */
+
+static int released_status = -1, nsettled;
+
+void __real_dofi_release_flushed(struct dofi_ep *of, uint8_t status);
+void __wrap_dofi_release_flushed(struct dofi_ep *of, uint8_t status);
+void __wrap_dofi_evd_async(struct dofi_ia *of, DAT_EVENT_NUMBER number, void *handle,
+			   uint32_t reason);
+void __wrap_dofi_truncated_settle(struct dofi_srq *srq);
+
+/* No completion of before the end, and no operation, touches the EP any more. */
+void __wrap_dofi_release_flushed(struct dofi_ep *of, uint8_t status)
+{
+	released_status = status;
+	ck_assert_int_eq(of->state, DAT_EP_STATE_DISCONNECTED);
+	ck_assert(!of->conn && !of->fep);
+	ck_assert(!of->path_up && !of->binding && !of->peeking && !of->faulty && !of->refused);
+	__real_dofi_release_flushed(of, status);
+}
+
+void __wrap_dofi_evd_async(struct dofi_ia *of, DAT_EVENT_NUMBER number, void *handle,
+			   uint32_t reason)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_int_eq((int)number, DAT_ASYNC_ERROR_EP_BROKEN);
+	ck_assert_ptr_eq(handle, &ep);
+	ck_assert_uint_eq(reason, 0);
+	note("async");
+}
+
+void __wrap_dofi_truncated_settle(struct dofi_srq *srq)
+{
+	ck_assert_ptr_eq(srq, ep.srq);
+	nsettled++;
+}
+
+/* Requests are flushed. Only the first one of a connection that broke shows an error. */
+START_TEST(the_requests_of_a_connection_that_ends)
+{
+	static const struct {
+		enum situation before;
+		enum happening what;
+		bool faulty;
+		int status;
+	} cases[] = {
+		{DIALLING, UNREACHABLE, false, DAT_DTO_ERR_FLUSHED},
+		{REQUESTED, MSG_REJECT, false, DAT_DTO_ERR_FLUSHED},
+		{REQUESTED, MSG_REJECT_CONSUMER, false, DAT_DTO_ERR_FLUSHED},
+		{REQUESTED, TIMER, false, DAT_DTO_ERR_FLUSHED},
+		{ACCEPTED, MSG_CANCEL, false, DAT_DTO_ERR_FLUSHED},
+		{PATH_LOST, TIMER, false, DAT_DTO_ERR_FLUSHED},
+		{ESTABLISHED, MSG_BYE, false, DAT_DTO_ERR_FLUSHED},
+		{ESTABLISHED, ABRUPT, false, DAT_DTO_ERR_FLUSHED},
+		{DRAINING, DRAINED, false, DAT_DTO_ERR_FLUSHED},
+		{ESTABLISHED, MSG_BYE_ERROR, false, DAT_DTO_ERR_TRANSPORT},
+		{ESTABLISHED, CHAN_LOST, false, DAT_DTO_ERR_TRANSPORT},
+		{ESTABLISHED, CHAN_LOST, true, DAT_DTO_ERR_FLUSHED},
+	};
+	static struct fid_ep endpoint;
+
+	reach(cases[_i].before);
+	ep.fep = &endpoint;
+	ep.faulty = cases[_i].faulty;
+	ep.refused = ep.binding = ep.path_up = true;
+	happens(cases[_i].what);
+	run_work();
+	ck_assert(is_gone());
+	ck_assert_int_eq(released_status, cases[_i].status);
+	ck_assert_int_eq(nsettled, 0);
+}
+END_TEST
+
+START_TEST(a_bind_does_not_outlive_its_connection)
+{
+	reach(ESTABLISHED);
+	dofi_list_init(&ia.cm.binds);
+	dofi_list_add_tail(&ia.cm.binds, &ep.bind_link);
+	happens(ABRUPT);
+	run_work();
+	ck_assert(dofi_list_empty(&ia.cm.binds));
+}
+END_TEST
+
+/* The consumer's reasons come with the event. */
+START_TEST(a_rejection_brings_private_data)
+{
+	static const uint32_t sizes[] = {0, 1, DOFI_MAX_PRIVATE};
+	uint8_t data[DOFI_MAX_PRIVATE];
+	struct dofi_msg reject = {.type = DOFI_MSG_REJECT,
+				  .reason = DOFI_REASON_CONSUMER,
+				  .private_data = data,
+				  .private_size = sizes[_i]};
+
+	memset(data, 0x5a, sizeof(data));
+	memset(ep.private_data, 1, sizeof(ep.private_data));
+	reach(REQUESTED);
+	reject.dst = id;
+	dofi_conn_message(&chan, &reject);
+	run_work();
+	ck_assert_uint_eq(last_event.conn.private_size, sizes[_i]);
+	ck_assert_ptr_eq(last_event.conn.private_data, ep.private_data);
+	if (sizes[_i])
+		ck_assert_mem_eq(ep.private_data, data, sizes[_i]);
+	else
+		ck_assert_uint_eq(*(const uint8_t *)ep.private_data, 1);
+}
+END_TEST
+
+START_TEST(attempts_without_an_answer_are_counted)
+{
+	reach(REQUESTED);
+	happens(TIMER);
+	run_work();
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_ERR_TIMEOUT]), 1);
+	ck_assert_uint_eq(sent_data, 0); /* CANCEL */
+}
+END_TEST
+
+/* It has no other way to learn of it. */
+START_TEST(an_ep_without_connect_evd_breaks_asynchronously)
+{
+	reach(ESTABLISHED);
+	ep.conn_evd = NULL;
+	happens(ABRUPT);
+	run_work();
+	ck_assert_str_eq(trace, "BYE-orderly unlink async");
+}
+END_TEST
+
+/* Some programs of OFED wait for it. */
+START_TEST(the_last_receive_of_an_srq_may_be_told)
+{
+	static const struct {
+		enum situation before;
+		bool srq, evd, event, tells, told;
+	} cases[] = {
+		{ESTABLISHED, true, true, true, true, true},
+		{ESTABLISHED, false, true, true, true, false},
+		{ESTABLISHED, true, true, false, true, false},
+		{ESTABLISHED, true, true, true, false, false},
+		{ACCEPTED, true, true, true, true, false},
+		{ESTABLISHED, true, false, true, true, true}, /* for another reason, once */
+	};
+	static struct dofi_srq srq = {.obj.ia = &ia};
+	const char *told;
+
+	reach(cases[_i].before);
+	ia.tells_last_receive = cases[_i].tells;
+	ep.srq = cases[_i].srq ? &srq : NULL;
+	ep.conn_evd = cases[_i].evd ? &evd : NULL;
+	happens(cases[_i].event ? ABRUPT : FREE);
+	run_work();
+	told = strstr(trace, "async");
+	ck_assert_int_eq(told != NULL, cases[_i].told);
+	ck_assert(!told || !strstr(told + 1, "async"));
+	ck_assert_int_eq(nsettled, cases[_i].srq); /* its truncated message may be another's */
+}
+END_TEST
+
+static void see_that_posts_are_stopped(void)
+{
+	ck_assert(!ep.path_up);
+}
+
+START_TEST(posts_stop_before_the_path_is_closed)
+{
+	reach(ESTABLISHED);
+	ep.path_up = true;
+	while_unlinking = see_that_posts_are_stopped;
+	happens(ABRUPT);
+	run_work();
+	ck_assert(is_gone());
+}
+END_TEST
+
+/* Soon at first, then at growing intervals, and not longer than linger_ms in all. */
+START_TEST(the_fabric_is_asked_again_for_what_it_has)
+{
+	uint64_t began, pause;
+	int looks = 0;
+
+	reach(RELEASING);
+	began = now;
+	ck_assert_uint_eq(conn->over_since, began);
+	while (!is_gone()) {
+		pause = 50000 + (now - began);
+		if (pause > 100 * MS)
+			pause = 100 * MS;
+		if (now + pause > began + 1000 * MS)
+			pause = began + 1000 * MS - now;
+		ck_assert_uint_eq(conn->timer.deadline, now + pause);
+		fire(&conn->timer);
+		looks++;
+	}
+	ck_assert_uint_eq(now, began + 1000 * MS);
+	ck_assert_int_lt(looks, 30);
+}
+END_TEST
+
+/* But all EPs of an IA that closes share one limit. */
+START_TEST(each_ep_has_its_time_to_linger)
+{
+	atomic_store(&ia.obj.magic, DOFI_MAGIC | (uint32_t)DAT_HANDLE_TYPE_IA);
+	ck_assert_uint_eq(dofi_conn_linger_until(&ia), now + 1000 * MS);
+	now += 10 * MS;
+	ck_assert_uint_eq(dofi_conn_linger_until(&ia), now + 1000 * MS);
+	atomic_store(&ia.obj.magic, 0);
+	ck_assert_uint_eq(dofi_conn_linger_until(&ia), now + 1000 * MS);
+	now += 10 * MS;
+	ck_assert_uint_eq(dofi_conn_linger_until(&ia), now + 990 * MS);
+}
+END_TEST
+
+/* A frozen peer delays one call. */
+START_TEST(a_freed_ep_waits_once_for_a_silent_peer)
+{
+	reach(RELEASING);
+	chan.silent = _i;
+	happens(FREE);
+	ck_assert(is_gone());
+	/* Each wait takes 100 ms here. */
+	ck_assert_int_eq(nlinger_waits, _i ? 0 : 11);
+	ck_assert(chan.silent);
 }
 END_TEST
 
@@ -318,7 +796,11 @@ START_TEST(a_truncated_message_may_be_the_missing_one)
 	ep.srq = &srq;
 	hear(DOFI_MSG_BYE, DOFI_REASON_DISCONNECT, ep.nreceived + 1);
 	ck_assert_int_eq(conn->state, DOFI_CONN_DATA_PENDING);
+	ep.path_up = conn->lingers = true;
+	now += 500 * MS;
 	happens(PATH_DOWN);
+	ck_assert_uint_eq(conn->timer.deadline, now + 1000 * MS);
+	ck_assert(!ep.path_up && !conn->lingers);
 	ck_assert_int_eq(conn->state, DOFI_CONN_DATA_PENDING);
 	ck_assert(is_armed(&conn->timer));
 	srq.truncated = NULL;
@@ -375,13 +857,23 @@ START_TEST(completions_during_the_unlink_change_nothing)
 }
 END_TEST
 
+/* A mark of the peer that comes meanwhile must not be answered by it. */
+static void see_that_the_handle_is_gone(void)
+{
+	ck_assert_ptr_null(conn->ud_ah);
+}
+
 /* A UD EP is freed. Its connections end without an event, and the peers send nothing more. */
 START_TEST(an_ep_of_datagrams_that_is_freed_ends_its_connections)
 {
 	static const enum situation states[] = {DATAGRAM, SENDING_ONLY, RECEIVING_ONLY};
 
 	reach(states[_i]);
+	while_unlinking = see_that_the_handle_is_gone;
 	dofi_ud_drop_all(&ep);
+	ck_assert(dofi_list_empty(&ud.conns));
+	ck_assert_uint_eq(ia.counts[DOFI_HANDLE_TYPE_AH], 0);
+	ck_assert_int_eq(nsilent, 1);
 	ck_assert_str_eq(trace, "unlink BYE-error");
 	ck_assert(is_gone());
 	ck_assert(dofi_list_empty(&ud.ahs));
@@ -402,6 +894,200 @@ START_TEST(a_freed_address_handle_stays_while_the_peer_sends)
 	happens(MSG_BYE);
 	ck_assert(is_gone());
 	ck_assert(dofi_list_empty(&ud.ahs));
+}
+END_TEST
+
+/* --- address handles --- */
+
+static struct dofi_wakeup_peer *wakeup_of(bool ours)
+{
+	static struct dofi_wakeup_peer *peer;
+	static _Atomic uint32_t mark;
+
+	peer = peer ? peer : calloc(1, sizeof(*peer));
+	ia.wakeup.mark = ours ? &mark : NULL;
+	return peer;
+}
+
+/* What a datagram to the peer needs, and for who has asked the peer's private data. */
+START_TEST(an_address_handle_names_the_peer)
+{
+	bool active = _i % 2, wakes = _i / 2;
+	struct dofi_wakeup_peer *wakeup = wakeup_of(wakes);
+	static const char data[] = "of the peer";
+	struct dofi_ud_ah *ah;
+
+	chan.remote.ss_family = AF_INET6;
+	reach(active ? UD_CONNECTING : UD_ACCEPTED);
+	conn->dest = 0xd00d;
+	conn->peer_ud = 9;
+	conn->wakeup = wakeup;
+	memset(conn->peer_token, 0x5a, sizeof(conn->peer_token));
+	dofi_conn_set_private(conn, data, sizeof(data));
+	happens(active ? PATH_UP : MSG_READY);
+	ah = conn->ud_ah;
+	ck_assert_ptr_eq(dofi_ud_ah(ah), ah);
+	ck_assert_ptr_eq(ah->ep, &ep);
+	ck_assert_uint_eq(ah->dest, 0xd00d);
+	ck_assert_uint_eq(ah->number, 9);
+	ck_assert_ptr_eq(ah->wakeup, wakes ? wakeup : NULL);
+	ck_assert_int_eq(ah->addr.ss_family, AF_INET6);
+	ck_assert_uint_eq(ah->peer_conn, 77);
+	ck_assert_uint_eq(ah->peer_secret, dofi_token_secret(conn->peer_token));
+	ck_assert_uint_eq(ah->private_size, active ? sizeof(data) : 0);
+	if (active)
+		ck_assert_mem_eq(ah->private_data, data, sizeof(data));
+	ck_assert_ptr_eq(last_event.handle, &ep);
+	ck_assert_ptr_eq(last_event.conn.private_data, ah);
+	ck_assert_uint_eq(last_event.conn.private_size, ah->private_size);
+	ck_assert_uint_eq(last_event.ext,
+			  (active ? DOFI_UD_TYPE_REMOTE_AH : DOFI_UD_TYPE_PASSIVE_AH) + 1);
+}
+END_TEST
+
+START_TEST(an_attempt_that_fails_has_an_event)
+{
+	static const struct {
+		enum happening what;
+		uint16_t type;
+	} cases[] = {{MSG_BYE, DOFI_UD_TYPE_REJECTED}, {FAIL, DOFI_UD_TYPE_ERROR}};
+
+	reach(UD_CONNECTING);
+	happens(cases[_i].what);
+	run_work();
+	ck_assert_ptr_eq(last_event.handle, &ep);
+	ck_assert_uint_eq(last_event.ext, cases[_i].type + 1);
+	ck_assert_uint_eq(last_event.conn.private_size, 0);
+	ck_assert(dofi_list_empty(&ud.conns));
+}
+END_TEST
+
+/* The consumer does not want to know. */
+START_TEST(an_ep_without_connect_evd_has_no_event)
+{
+	ep.conn_evd = NULL;
+	reach(UD_ACCEPTED);
+	happens(_i ? MSG_READY : MSG_BYE);
+	run_work();
+	ck_assert_str_eq(trace, _i ? "" : "unlink");
+}
+END_TEST
+
+static struct dofi_ud_ah *reach_handle(void)
+{
+	reach(DATAGRAM);
+	atomic_store(&ep.obj.magic, DOFI_MAGIC | (uint32_t)DAT_HANDLE_TYPE_EP);
+	return conn->ud_ah;
+}
+
+typedef DAT_RETURN release(DAT_EP_HANDLE of, const void *handle);
+
+static DAT_RETURN let_go(release *call, void *of, const void *handle)
+{
+	DAT_RETURN ret;
+
+	dofi_unlock(&ia.engine.lock);
+	ret = call(of, handle);
+	dofi_lock(&ia.engine.lock);
+	return ret;
+}
+
+/* It has two owners, the consumer's address handle and its connection, in either order. */
+START_TEST(an_address_handle_is_valid_until_both_parts_are_freed)
+{
+	struct dofi_ud_ah *ah = reach_handle();
+	release *first = _i ? dofi_ud_cm_free : dofi_ud_ah_free,
+		*other = _i ? dofi_ud_ah_free : dofi_ud_cm_free;
+
+	ck_assert_uint_eq(let_go(first, &ep, ah), DAT_SUCCESS);
+	ck_assert_int_eq(nsilent, !_i);
+	ck_assert_uint_eq(let_go(first, &ep, ah), DOFI_BAD_ARG(2));
+	ck_assert_uint_eq(let_go(other, &ep, ah), DAT_SUCCESS);
+	ck_assert_uint_eq(let_go(other, &ep, ah), DOFI_BAD_ARG(2));
+	ck_assert_int_eq(nsilent, 1);
+	ck_assert_str_eq(trace, "BYE-orderly");
+	ck_assert_int_eq(conn->state, DOFI_CONN_RECEIVING_ONLY);
+	ck_assert(!dofi_list_empty(&ud.ahs)); /* it answers the peer's marks */
+	happens(MSG_BYE);
+	ck_assert(is_gone());
+	ck_assert(dofi_list_empty(&ud.ahs) && dofi_list_empty(&ud.conns));
+	ck_assert_uint_eq(ia.counts[DOFI_HANDLE_TYPE_AH], 0);
+}
+END_TEST
+
+/* The peer is gone first. */
+START_TEST(a_lost_peer_gets_no_more_datagrams)
+{
+	struct dofi_ud_ah *ah = reach_handle();
+
+	mark_finds_no_room = true;
+	dofi_ud_answer(ah, 5);
+	ck_assert(!dofi_list_empty(&ia.ud_answers));
+	happens(CHAN_LOST);
+	ck_assert(is_gone());
+	ck_assert_int_eq(nsilent, 1);
+	ck_assert(dofi_list_empty(&ia.ud_answers)); /* nobody waits for it any more */
+	ck_assert_ptr_null(ah->conn);
+	ck_assert_uint_eq(let_go(dofi_ud_cm_free, &ep, ah), DAT_SUCCESS);
+	ck_assert(!dofi_list_empty(&ud.ahs));
+	ck_assert_uint_eq(let_go(dofi_ud_ah_free, &ep, ah), DAT_SUCCESS);
+	ck_assert(dofi_list_empty(&ud.ahs));
+}
+END_TEST
+
+/* The call returns without the engine's lock, as let_go sees. */
+START_TEST(only_an_address_handle_of_the_ia_is_freed)
+{
+	release *call = _i ? dofi_ud_cm_free : dofi_ud_ah_free;
+	struct dofi_ud_ah *ah = reach_handle();
+	static struct dofi_ia other;
+
+	ck_assert_uint_eq(let_go(call, &ep, NULL), DOFI_BAD_ARG(2));
+	ck_assert_uint_eq(let_go(call, &ep, &ep), DOFI_BAD_ARG(2));
+	ck_assert_uint_eq(let_go(call, NULL, ah), DOFI_BAD_HANDLE(EP));
+	ah->obj.ia = &other;
+	ck_assert_uint_eq(let_go(call, &ep, ah), DOFI_BAD_ARG(2));
+	ah->obj.ia = &ia;
+	ep.ud = NULL;
+	ck_assert_uint_eq(let_go(call, &ep, ah), DOFI_BAD_HANDLE(EP));
+	ep.ud = &ud;
+	ck_assert_int_eq(nsilent, 0);
+	ck_assert(!ah->ah_freed && !ah->cm_freed);
+}
+END_TEST
+
+static bool no_objects;
+
+void *__real_dofi_obj_alloc(struct dofi_ia *of, const DAT_PROVIDER *provider, DAT_HANDLE_TYPE type,
+			    size_t size);
+void *__wrap_dofi_obj_alloc(struct dofi_ia *of, const DAT_PROVIDER *provider, DAT_HANDLE_TYPE type,
+			    size_t size);
+
+void *__wrap_dofi_obj_alloc(struct dofi_ia *of, const DAT_PROVIDER *provider, DAT_HANDLE_TYPE type,
+			    size_t size)
+{
+	return no_objects ? NULL : __real_dofi_obj_alloc(of, provider, type, size);
+}
+
+START_TEST(without_memory_for_the_handle_the_connection_ends)
+{
+	reach(UD_ACCEPTED);
+	no_objects = true;
+	happens(MSG_READY);
+	run_work();
+	ck_assert_str_eq(trace, "unlink BYE-error ud-error");
+	ck_assert(is_gone());
+}
+END_TEST
+
+/* Two sides establish a connection of datagrams. */
+START_TEST(connections_of_datagrams_are_counted)
+{
+	reach(_i ? ACTIVE_DATAGRAM : DATAGRAM);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_AH_RESOLVED]), 1);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_ACTIVE_EST]), _i);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_PASSIVE_EST]), !_i);
+	ck_assert(!is_armed(&conn->timer));
 }
 END_TEST
 
@@ -595,16 +1281,19 @@ static void settled(struct dofi_ia *of, uint32_t number, uint32_t peer, uint32_t
 }
 
 /* Where messages outlive their connection it waits for that, also if it has ended at once. */
-START_TEST(an_end_while_the_path_comes_up_is_answered_with_a_count)
+START_TEST(an_end_is_answered_with_a_count)
 {
+	static const enum situation states[] = {CONNECTING, ACCEPTED, ESTABLISHED};
 	struct dofi_trans_ops counts = trans;
 
 	counts.settle = settled;
-	reach(_i ? ACCEPTED : CONNECTING);
+	reach(states[_i]);
+	ep.nsent = 42;
 	ia.trans = &counts;
 	happens(MSG_BYE);
 	run_work();
-	ck_assert_ptr_nonnull(strstr(trace, "BYE-error"));
+	ck_assert_ptr_nonnull(strstr(trace, _i < 2 ? "BYE-error" : "BYE-orderly"));
+	ck_assert_uint_eq(sent_data, 42);
 }
 END_TEST
 
@@ -667,6 +1356,7 @@ START_TEST(a_peer_that_does_not_connect_is_given_up)
 	ck_assert_str_eq(trace, waiting[_i] == UD_ACCEPTED
 					? "unlink BYE-error ud-error"
 					: "BYE-error unlink accept-completion-error");
+	ck_assert_int_eq(released_status, waiting[_i] == UD_ACCEPTED ? -1 : DAT_DTO_ERR_FLUSHED);
 	ck_assert(is_gone());
 }
 END_TEST
@@ -774,7 +1464,7 @@ static void add_cells(Suite *suite)
 {
 	TCase *tc = tcase_create("cells");
 
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, each_event_does_what_the_table_says, 0, NCELLS);
 	suite_add_tcase(suite, tc);
 }
@@ -783,7 +1473,7 @@ static void add_failures(Suite *suite)
 {
 	TCase *tc = tcase_create("failures");
 
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_transport_that_cannot_connect_ends_the_attempt);
 	tcase_add_test(tc, a_transport_that_cannot_expect_ends_the_connection);
 	tcase_add_test(tc, accept_waits_until_the_transport_expects_the_peer);
@@ -816,7 +1506,7 @@ static void add_failures(Suite *suite)
 	tcase_add_loop_test(tc, count_is_answered_until_the_end_is_decided, 0, 5);
 	tcase_add_test(tc, an_accept_that_comes_too_late_is_answered_by_cancel);
 	tcase_add_test(tc, a_request_is_taken_back_before_its_answer);
-	tcase_add_loop_test(tc, an_end_while_the_path_comes_up_is_answered_with_a_count, 0, 2);
+	tcase_add_loop_test(tc, an_end_is_answered_with_a_count, 0, 3);
 	tcase_add_test(tc, who_cancels_has_sent_nothing);
 	tcase_add_test(tc, no_peer_takes_back_what_it_was_asked_for);
 	tcase_add_loop_test(tc, an_accepted_connection_waits_for_the_peer, 0, 4);
@@ -829,6 +1519,59 @@ static void add_failures(Suite *suite)
 	suite_add_tcase(suite, tc);
 }
 
+static void add_handles(Suite *suite)
+{
+	TCase *tc = tcase_create("handles");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, an_address_handle_names_the_peer, 0, 4);
+	tcase_add_loop_test(tc, an_attempt_that_fails_has_an_event, 0, 2);
+	tcase_add_loop_test(tc, an_ep_without_connect_evd_has_no_event, 0, 2);
+	tcase_add_loop_test(tc, an_address_handle_is_valid_until_both_parts_are_freed, 0, 2);
+	tcase_add_test(tc, a_lost_peer_gets_no_more_datagrams);
+	tcase_add_loop_test(tc, only_an_address_handle_of_the_ia_is_freed, 0, 2);
+	tcase_add_test(tc, without_memory_for_the_handle_the_connection_ends);
+	tcase_add_loop_test(tc, connections_of_datagrams_are_counted, 0, 2);
+	suite_add_tcase(suite, tc);
+}
+
+static void add_beginnings(Suite *suite)
+{
+	TCase *tc = tcase_create("beginnings");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, an_attempt_knows_its_destination, 0, 2);
+	tcase_add_loop_test(tc, errors_of_a_dial_have_a_meaning, 0, 13);
+	tcase_add_test(tc, a_request_tells_that_it_comes_again);
+	tcase_add_loop_test(tc, a_request_has_what_its_message_told, 0, 2);
+	tcase_add_loop_test(tc, an_established_connection_brings_private_data, 0, 2);
+	suite_add_tcase(suite, tc);
+}
+
+static void add_ends(Suite *suite)
+{
+	TCase *tc = tcase_create("ends");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, the_peer_learns_when_the_last_receive_is_gone);
+	tcase_add_loop_test(tc, a_peer_without_receives_takes_no_more_messages, 0, 5);
+	tcase_add_loop_test(tc, completions_are_watched_for_the_end, 0, 2);
+	tcase_add_test(tc, the_final_read_is_tried_until_it_starts);
+	tcase_add_loop_test(tc, the_ep_knows_the_last_message_of_the_peer, 0, 2);
+	tcase_add_loop_test(tc, a_wait_for_the_last_word_begins_anew, 0, 2);
+	tcase_add_loop_test(tc, the_requests_of_a_connection_that_ends, 0, 12);
+	tcase_add_test(tc, a_bind_does_not_outlive_its_connection);
+	tcase_add_loop_test(tc, a_rejection_brings_private_data, 0, 3);
+	tcase_add_test(tc, attempts_without_an_answer_are_counted);
+	tcase_add_test(tc, an_ep_without_connect_evd_breaks_asynchronously);
+	tcase_add_loop_test(tc, the_last_receive_of_an_srq_may_be_told, 0, 6);
+	tcase_add_test(tc, posts_stop_before_the_path_is_closed);
+	tcase_add_test(tc, the_fabric_is_asked_again_for_what_it_has);
+	tcase_add_test(tc, each_ep_has_its_time_to_linger);
+	tcase_add_loop_test(tc, a_freed_ep_waits_once_for_a_silent_peer, 0, 2);
+	suite_add_tcase(suite, tc);
+}
+
 static void add_table(Suite *suite)
 {
 	TCase *tc = tcase_create("table");
@@ -838,7 +1581,7 @@ static void add_table(Suite *suite)
 		tcase_add_test(tc, every_cell_has_a_test);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("impossible");
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 #ifdef NDEBUG
 	tcase_add_test(tc, an_event_that_cannot_happen_is_noticed);
 #else
@@ -894,7 +1637,7 @@ static void add_counters(Suite *suite)
 {
 	TCase *tc = tcase_create("counters");
 
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, messages_are_counted_by_their_meaning, 0, 8);
 	suite_add_tcase(suite, tc);
 }
@@ -909,6 +1652,9 @@ int main(void)
 		return EXIT_FAILURE;
 	add_cells(suite);
 	add_failures(suite);
+	add_handles(suite);
+	add_beginnings(suite);
+	add_ends(suite);
 	add_counters(suite);
 	add_table(suite);
 	return t_run(suite);

@@ -3,6 +3,7 @@
  * Limits of channels and requests: per address and in all, which channel is closed to make room,
  * the cost of an admission, and the log.
  */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/base/log.h"
@@ -59,6 +60,22 @@ void __wrap_dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg)
 	ck_assert_ptr_eq(chan->ia, &ia);
 	ck_assert_uint_eq(msg->type, DOFI_MSG_REJECT);
 	rejected = msg->reason;
+}
+
+/* What the process may have open; 0: what the kernel says. */
+static rlim_t most_files;
+static bool files_unknown;
+
+T_STAND_IN int __wrap_getrlimit(int resource, struct rlimit *limit);
+int __real_getrlimit(int resource, struct rlimit *limit);
+
+int __wrap_getrlimit(int resource, struct rlimit *limit)
+{
+	ck_assert_int_eq(resource, RLIMIT_NOFILE);
+	if (files_unknown)
+		return -1;
+	limit->rlim_cur = limit->rlim_max = most_files;
+	return most_files ? 0 : __real_getrlimit(resource, limit);
 }
 
 /* --- peers --- */
@@ -153,6 +170,65 @@ START_TEST(dialled_channels_do_not_count)
 }
 END_TEST
 
+/* The side that dials closes its own ones. */
+START_TEST(dialled_channels_make_no_room)
+{
+	new_channel(0, 1)->accepted = false;
+	dofi_list_add_tail(&ia.cm.chans, &chans[0].link);
+	for (unsigned int i = 1; i < 9; i++)
+		admit_many(i, 1, 1 + i / 3);
+	now += 11 * SECOND;
+	for (unsigned int i = 1; i < 9; i++)
+		chans[i].idle_since = now;
+	ck_assert(!admit(9, 1));
+	ck_assert_uint_eq(nclosed, 0);
+}
+END_TEST
+
+START_TEST(dialled_channels_do_not_fill_an_address)
+{
+	for (unsigned int i = 0; i < 8; i++) {
+		new_channel(i, 1)->accepted = false;
+		dofi_list_add_tail(&ia.cm.chans, &chans[i].link);
+	}
+	admit_many(8, 4, 2);
+	admit_many(12, 4, 1);
+}
+END_TEST
+
+START_TEST(each_address_reaches_its_limit)
+{
+	admit_many(0, 4, 1);
+	admit_many(4, 4, 2);
+	ck_assert_uint_eq(refused(), 0);
+}
+END_TEST
+
+/* Also if no address can have so many. */
+START_TEST(idle_channel_of_another_address_makes_room)
+{
+	ia.cm.max_peer_chans = 16;
+	for (unsigned int i = 0; i < 8; i++)
+		admit_many(i, 1, i);
+	now += 11 * SECOND;
+	admit_many(8, 1, 8);
+	ck_assert_ptr_eq(closed, &chans[0]);
+	ck_assert_uint_eq(ia.cm.naccepted, 8);
+}
+END_TEST
+
+/* The side that has dialled it may be about to use it. */
+START_TEST(a_channel_is_idle_after_a_while)
+{
+	admit_many(0, 4, 1);
+	now += 10 * SECOND;
+	ck_assert(!admit(4, 1));
+	now++;
+	admit_many(4, 1, 1);
+	ck_assert_uint_eq(nclosed, 1);
+}
+END_TEST
+
 START_TEST(closed_channel_makes_room)
 {
 	admit_many(0, 4, 1);
@@ -213,26 +289,30 @@ END_TEST
 
 START_TEST(limits_follow_from_the_files_of_the_process)
 {
-	struct rlimit files = {400, 400};
+	static const struct {
+		rlim_t files; /* 0: unknown */
+		uint32_t all, of_peer, strangers;
+	} cases[] = {
+		{400, 300, 200, 100},
+		{2, 4, 4, 4},
+		{4 * 4096 + 4, 3 * 4096 + 3, 2 * 4096 + 2, 4096},
+		{RLIM_INFINITY, 3u << 18, 1u << 19, 4096},
+		{0, 3u << 18, 1u << 19, 4096},
+	};
 
 	ia.params.max_channels = ia.params.max_peer_channels = 0;
-	ck_assert(!setrlimit(RLIMIT_NOFILE, &files));
+	most_files = cases[_i].files;
+	files_unknown = !most_files;
 	dofi_crowd_init(&ia);
-	ck_assert_uint_eq(ia.cm.max_chans, 300);
-	ck_assert_uint_eq(ia.cm.max_peer_chans, 200);
-	ck_assert_uint_eq(ia.cm.max_strangers, 100);
+	ck_assert_uint_eq(ia.cm.max_chans, cases[_i].all);
+	ck_assert_uint_eq(ia.cm.max_peer_chans, cases[_i].of_peer);
+	ck_assert_uint_eq(ia.cm.max_strangers, cases[_i].strangers);
 	ia.params.max_strangers = 30;
 	dofi_crowd_init(&ia);
 	ck_assert_uint_eq(ia.cm.max_strangers, 30);
-	ia.params.max_strangers = 0;
-	files.rlim_cur = 2;
-	ck_assert(!setrlimit(RLIMIT_NOFILE, &files));
+	ia.params.max_strangers = UINT64_C(1) << 32;
 	dofi_crowd_init(&ia);
-	ck_assert_uint_eq(ia.cm.max_chans, 4);
-	ck_assert_uint_eq(ia.cm.max_peer_chans, 4);
-	ck_assert_uint_eq(ia.cm.max_strangers, 4);
-	files.rlim_cur = files.rlim_max; /* LeakSanitizer opens files at the exit */
-	ck_assert(!setrlimit(RLIMIT_NOFILE, &files));
+	ck_assert_uint_eq(ia.cm.max_strangers, UINT32_MAX);
 }
 END_TEST
 
@@ -300,11 +380,16 @@ int main(void)
 	tcase_add_test(tcase, each_address_has_a_limit);
 	tcase_add_test(tcase, all_addresses_together_have_a_limit);
 	tcase_add_test(tcase, dialled_channels_do_not_count);
+	tcase_add_test(tcase, dialled_channels_make_no_room);
+	tcase_add_test(tcase, dialled_channels_do_not_fill_an_address);
+	tcase_add_test(tcase, each_address_reaches_its_limit);
+	tcase_add_test(tcase, idle_channel_of_another_address_makes_room);
+	tcase_add_test(tcase, a_channel_is_idle_after_a_while);
 	tcase_add_test(tcase, closed_channel_makes_room);
 	tcase_add_test(tcase, idle_channel_makes_room);
 	tcase_add_test(tcase, channel_in_use_is_not_closed);
 	tcase_add_test(tcase, admission_below_the_limits_compares_no_addresses);
-	tcase_add_test(tcase, limits_follow_from_the_files_of_the_process);
+	tcase_add_loop_test(tcase, limits_follow_from_the_files_of_the_process, 0, 5);
 	tcase_add_test(tcase, requests_of_a_peer_have_a_limit);
 	tcase_add_test(tcase, refusals_are_logged_at_a_limited_rate);
 	return t_run(suite);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The life of an EP: what it gets, that it gives everything back, and failures in between. */
 #include "../../lib/ep_ia.h"
-#include "../../lib/t_hooks.h"
+#include "../../lib/t_blocks.h"
 
 #include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/cm/conn_end.h"
 #include "../../../prov/ofi/cm/ep_life.h"
 #include "../../../prov/ofi/dto/ep_attr.h"
+#include "../../../prov/ofi/dto/issue.h"
 #include "../../../prov/ofi/dto/rmr.h"
 #include "../../../prov/ofi/dto/ud.h"
 #include "../../../prov/ofi/fabric/quirks.h"
@@ -23,16 +24,14 @@ static struct dofi_srq *srq;
 
 /* --- what fails, and what is called --- */
 
-static int allocations_left = -1; /* of what the EP is made of; -1: any number */
 static bool slots_fail, ud_fails;
 static int slots, uds; /* attached and not detached */
 static struct dofi_conn *ended;
 static int cancelled;
+static bool destroying;
 static bool no_maps;
 static int nmaps;
 
-T_STAND_IN void *__wrap_calloc(size_t n, size_t size);
-void *__real_calloc(size_t n, size_t size);
 T_STAND_IN void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
@@ -45,23 +44,9 @@ void __wrap_dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_
 void __wrap_dofi_bind_cancel(struct dofi_bind *bind);
 void __wrap_dofi_wait_kick(struct dofi_ia *ia);
 
-static bool is_refused(void)
-{
-	if (allocations_left > 0)
-		allocations_left--;
-	else
-		return !allocations_left;
-	return false;
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return is_refused() ? NULL : __real_calloc(n, size);
-}
-
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-	return is_refused() ? NULL : __real_aligned_alloc(alignment, size);
+	return t_block_fails() ? NULL : t_block_keep(__real_aligned_alloc(alignment, size));
 }
 
 /* Objects are allocated in chunks. */
@@ -82,7 +67,14 @@ int __wrap_dofi_ctrl_slots_attach(struct dofi_ep *ep)
 
 void __wrap_dofi_ctrl_slots_detach(struct dofi_ep *ep)
 {
-	(void)ep;
+	if (destroying) {
+		/* A post that has found the EP before finds no room. */
+		ck_assert_ptr_null(ep->req.base);
+		ck_assert_ptr_null(ep->recv.base);
+		ck_assert_ptr_null(ep->parts.base);
+		ck_assert_uint_eq(ep->req.limit, 0);
+		ck_assert_uint_eq(ep->recv.limit, 0);
+	}
 	slots--;
 }
 
@@ -131,10 +123,12 @@ static void setup(void)
 	srq = dofi_obj_alloc(here.ia, NULL, DAT_HANDLE_TYPE_SRQ, sizeof(*srq));
 	ck_assert_ptr_nonnull(srq);
 	dofi_obj_publish(&srq->obj, DAT_HANDLE_TYPE_SRQ);
+	t_nblocks = 0;
 }
 
 static void teardown(void)
 {
+	ck_assert_uint_eq(t_nblocks, 0);
 	ck_assert_int_eq(slots, 0);
 	ck_assert_int_eq(uds, 0);
 	ck_assert(dofi_obj_retire(&srq->obj, true));
@@ -161,7 +155,9 @@ static void destroy(struct dofi_ep *ep)
 {
 	dofi_lock(&here.ia->engine.lock);
 	ck_assert(dofi_obj_retire(&ep->obj, false));
+	destroying = true;
 	dofi_ep_destroy(ep);
+	destroying = false;
 	dofi_unlock(&here.ia->engine.lock);
 }
 
@@ -204,6 +200,11 @@ START_TEST(an_ep_has_what_was_asked_for)
 	ck_assert_int_eq(users(here.req_evd), 1);
 	ck_assert_int_eq(users(here.conn_evd), 1);
 	ck_assert_ptr_null(ep->ud);
+	ck_assert(dofi_list_empty(&ep->bind_link));
+	ck_assert(ep->stall.retry == dofi_ep_retry);
+#ifndef NDEBUG
+	ck_assert_int_eq(ep->lock.level, DOFI_LEVEL_EP);
+#endif
 	destroy(ep);
 	ck_assert_int_eq(users(here.pz), 0);
 }
@@ -328,10 +329,10 @@ START_TEST(an_ep_without_memory_leaves_nothing_behind)
 	struct dofi_ep *ep = NULL;
 
 	here.ia->splits_writes = true; /* there are parts */
-	allocations_left = _i;
-	ck_assert_uint_eq(make(&attr, NULL, &ep),
+	t_blocks_left = _i;
+	ck_assert_uint_eq(make(&attr, _i % 2 ? srq : NULL, &ep),
 			  DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP));
-	allocations_left = -1;
+	t_blocks_left = -1;
 	ck_assert_ptr_null(ep);
 	expect_nothing();
 }

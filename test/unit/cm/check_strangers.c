@@ -3,7 +3,7 @@
  * Sockets that were accepted and have not completed the handshake: which of them has to go when
  * there are too many, or when no descriptor is left.
  */
-#include "t_hooks.h"
+#include "t_blocks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/auth/crypto.h"
@@ -28,12 +28,15 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <net/if_arp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #define MOST 8
 
@@ -45,6 +48,7 @@ static int accept_error = EMFILE; /* which they report */
 static uint16_t bind_to;          /* a port that the next socket gets */
 static bool no_sockets;
 static int bind_error;
+static int naccepts, nbinds; /* calls */
 
 void __wrap_dofi_wait_kick(struct dofi_ia *of);
 T_STAND_IN int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags);
@@ -63,6 +67,7 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of)
 
 int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t size)
 {
+	nbinds++;
 	if (!bind_error || addr->sa_family == AF_UNIX)
 		return __real_bind(fd, addr, size);
 	errno = bind_error;
@@ -97,10 +102,24 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return -1;
 }
 
+static bool no_names;
+
+T_STAND_IN int __wrap_getsockname(int fd, struct sockaddr *addr, socklen_t *size_p);
+int __real_getsockname(int fd, struct sockaddr *addr, socklen_t *size_p);
+
+int __wrap_getsockname(int fd, struct sockaddr *addr, socklen_t *size_p)
+{
+	if (!no_names)
+		return __real_getsockname(fd, addr, size_p);
+	errno = ENOBUFS;
+	return -1;
+}
+
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags)
 {
 	int new;
 
+	naccepts++;
 	if (!no_descriptors) {
 		new = __real_accept4(fd, addr, size_p, flags);
 		if (new >= 0 && addr && source)
@@ -122,14 +141,20 @@ bool __wrap_dofi_run_delay_is_high(const struct dofi_run_delay *since)
 	return overloaded;
 }
 
+static unsigned int blocks_before;
+
 static void setup(void)
 {
 	ck_assert_int_eq(dofi_crypto_start(), 0);
 	dofi_lock_init(&ia.engine.lock);
 	dofi_list_init(&ia.engine.work);
+	dofi_list_init(&ia.drains);
+	dofi_list_init(&ia.agents);
+	dofi_list_init(&ia.agent_calls);
 	ia.engine.sock_epfd = epoll_create1(0);
 	ck_assert_int_ge(ia.engine.sock_epfd, 0);
 	ia.obj.ia = &ia;
+	blocks_before = t_nblocks;
 	ck_assert_int_eq(dofi_cm_init(&ia), 0);
 	dofi_lock(&ia.engine.lock);
 }
@@ -373,6 +398,18 @@ START_TEST(a_hello_in_the_socket_counts)
 }
 END_TEST
 
+/* There may be many of them, and each is heard in its turn. */
+START_TEST(who_has_said_hello_is_not_read_for_room)
+{
+	ia.cm.max_strangers = 2;
+	arrive(true);
+	arrive(false);
+	ck_assert_int_eq(write(peers[0], "\0\0\0\4what", 8), 8);
+	arrive(false);
+	expect_open("101");
+}
+END_TEST
+
 /* What it has sent closes the channel, which makes room for another one. */
 START_TEST(garbage_in_the_socket_makes_room)
 {
@@ -388,14 +425,38 @@ START_TEST(garbage_in_the_socket_makes_room)
 }
 END_TEST
 
-static void listen_here(struct dofi_sp *sp)
+static void be_at_loopback(void)
 {
 	struct sockaddr_in here = {.sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
 	memcpy(&ia.addr, &here, sizeof(here));
+}
+
+static void listen_here(struct dofi_sp *sp)
+{
+	be_at_loopback();
 	sp->obj.ia = &ia;
 	ck_assert_int_eq(dofi_sp_listen(sp), 0);
+}
+
+/* The descriptor that the next file gets. */
+static int lowest_free(void)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	return fd;
+}
+
+static struct sockaddr_in name_of(int fd)
+{
+	struct sockaddr_in name;
+	socklen_t size = sizeof(name);
+
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&name, &size), 0);
+	return name;
 }
 
 /* A qualifier that no other process of the host asks for. */
@@ -434,6 +495,175 @@ START_TEST(a_listener_may_have_the_lowest_descriptor)
 	dofi_sp_unlisten(&sp);
 	ck_assert_int_eq(sp.fd.fd, -1);
 	ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO); /* it is free again */
+}
+END_TEST
+
+static bool is_private(int fd)
+{
+	return fcntl(fd, F_GETFD) & FD_CLOEXEC;
+}
+
+static bool blocks(int fd)
+{
+	return !(fcntl(fd, F_GETFL) & O_NONBLOCK);
+}
+
+/* A program that this one starts has none of them, and no call sleeps for a peer. */
+START_TEST(the_sockets_are_private_and_do_not_block)
+{
+	struct dofi_sp sp = {.conn_qual = long_qual()};
+	struct dofi_chan *chan;
+
+	listen_here(&sp);
+	sp.conn_qual = ntohs(name_of(sp.fd.fd).sin_port);
+	ck_assert(is_private(sp.fd.fd) && is_private(sp.claim_fd) && is_private(ia.cm.spare_fd));
+	ck_assert(!blocks(sp.fd.fd));
+	dial(&sp);
+	dofi_engine_hear(&ia);
+	chan = first_of(&ia.cm.strangers);
+	ck_assert(is_private(chan->fd.fd) && !blocks(chan->fd.fd));
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+START_TEST(a_stranger_may_have_the_lowest_descriptor)
+{
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	dial(&sp);
+	close(STDIN_FILENO);
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(ia.cm.nstrangers, 1);
+	ck_assert_int_eq(first_of(&ia.cm.strangers)->fd.fd, STDIN_FILENO);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+/* It is closed for the one that is turned away, and opened again. */
+START_TEST(the_spare_descriptor_may_be_the_lowest)
+{
+	int capture = t_capture(STDERR_FILENO);
+	struct dofi_sp sp = {0};
+	int lowest;
+
+	listen_here(&sp);
+	dial(&sp);
+	close(STDIN_FILENO);
+	close(ia.cm.spare_fd);
+	ia.cm.spare_fd = -1;
+	sp.pause.fire(&sp.pause);
+	ck_assert_int_eq(ia.cm.spare_fd, STDIN_FILENO);
+	ck_assert(is_private(ia.cm.spare_fd));
+	sp.pause.fire(&sp.pause);
+	ck_assert_int_eq(ia.cm.spare_fd, STDIN_FILENO);
+	lowest = lowest_free();
+	no_descriptors = 1;
+	dofi_engine_hear(&ia);
+	expect_open("0");
+	ck_assert_int_eq(ia.cm.spare_fd, STDIN_FILENO);
+	ck_assert(is_private(ia.cm.spare_fd));
+	ck_assert_int_eq(lowest_free(), lowest);
+	ck_assert_ptr_null(ia.engine.timers);
+	dofi_sp_unlisten(&sp);
+	close(capture);
+}
+END_TEST
+
+START_TEST(a_stranger_that_cannot_be_watched_is_hung_up)
+{
+	int set = ia.engine.sock_epfd, lowest;
+	unsigned int blocks = t_nblocks;
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	dial(&sp);
+	lowest = lowest_free();
+	ia.engine.sock_epfd = -1;
+	sp.fd.ready(&sp.fd, EPOLLIN);
+	ia.engine.sock_epfd = set;
+	expect_open("0");
+	ck_assert_uint_eq(ia.cm.nstrangers, 0);
+	ck_assert_int_eq(lowest_free(), lowest);
+	ck_assert_uint_eq(t_nblocks, blocks);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+START_TEST(a_stranger_without_memory_is_hung_up)
+{
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	dial(&sp);
+	t_blocks_left = 0;
+	dofi_engine_hear(&ia);
+	t_blocks_left = -1;
+	expect_open("0");
+	ck_assert_uint_eq(ia.cm.nstrangers, 0);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+static void expect_option(int fd, int level, int option, int value)
+{
+	socklen_t size = sizeof(int);
+	int found = -1;
+
+	ck_assert_int_eq(getsockopt(fd, level, option, &found, &size), 0);
+	ck_assert_int_eq(found, value);
+}
+
+/* Its address, a limit of time, and the kernel's question whether it lives. */
+START_TEST(what_a_stranger_gets)
+{
+	const struct sockaddr_in *source;
+	uint64_t before = dofi_now();
+	struct dofi_sp sp = {0};
+	struct dofi_chan *chan;
+
+	ia.params.keepalive_s = 20;
+	listen_here(&sp);
+	dial(&sp);
+	dofi_engine_hear(&ia);
+	chan = first_of(&ia.cm.strangers);
+	source = (const struct sockaddr_in *)&chan->source;
+	ck_assert_int_eq(source->sin_family, AF_INET);
+	ck_assert_uint_eq(ntohl(source->sin_addr.s_addr), INADDR_LOOPBACK);
+	ck_assert_uint_eq(source->sin_port, 0);
+	ck_assert_uint_ge(chan->timer.deadline, before + 10000 * UINT64_C(1000000));
+	ck_assert_uint_le(chan->timer.deadline, dofi_now() + 10000 * UINT64_C(1000000));
+	expect_option(chan->fd.fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	expect_option(chan->fd.fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+START_TEST(a_hello_that_came_with_the_socket_is_read_at_once)
+{
+	arrive(true);
+	ck_assert_int_ne(first_of(&ia.cm.strangers)->step, DOFI_STEP_HELLO);
+}
+END_TEST
+
+#define ACCEPTS_PER_TURN 64
+
+/* The engine has other work, too, and strangers must not keep it from that. */
+START_TEST(a_turn_accepts_a_limited_number)
+{
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	dial(&sp);
+	accept_error = ECONNABORTED;
+	no_descriptors = 10 * ACCEPTS_PER_TURN;
+	sp.fd.ready(&sp.fd, EPOLLIN);
+	ck_assert_int_eq(naccepts, ACCEPTS_PER_TURN);
+	no_descriptors = naccepts = 0;
+	sp.fd.ready(&sp.fd, EPOLLIN);
+	ck_assert_uint_eq(ia.cm.nstrangers, 1);
+	ck_assert_int_eq(naccepts, 2); /* the second finds nobody */
+	dofi_sp_unlisten(&sp);
 }
 END_TEST
 
@@ -484,6 +714,7 @@ static const struct {
 
 START_TEST(a_listener_without_descriptors_pauses)
 {
+	uint64_t before = dofi_now();
 	struct dofi_sp sp = {0};
 
 	listen_here(&sp);
@@ -499,7 +730,8 @@ START_TEST(a_listener_without_descriptors_pauses)
 	no_descriptors = 0;
 	dofi_engine_hear(&ia);
 	ck_assert_uint_eq(ia.cm.nstrangers, 0);
-	ck_assert_ptr_nonnull(ia.engine.timers);
+	ck_assert_ptr_eq(ia.engine.timers, &sp.pause);
+	ck_assert_uint_ge(sp.pause.deadline, before + 100000000u);
 	dofi_timer_cancel(&ia, &sp.pause);
 	sp.pause.fire(&sp.pause);
 	ck_assert_int_ge(ia.cm.spare_fd, 0);
@@ -550,10 +782,7 @@ START_TEST(a_listener_that_cannot_be_watched_is_closed)
 	struct dofi_sp sp = {0};
 	int set = ia.engine.sock_epfd;
 
-	memcpy(&ia.addr,
-	       &(struct sockaddr_in){.sin_family = AF_INET,
-				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
-	       sizeof(struct sockaddr_in));
+	be_at_loopback();
 	sp.obj.ia = &ia;
 	ia.engine.sock_epfd = -1;
 	ck_assert_int_eq(dofi_sp_listen(&sp), -EBADF);
@@ -577,15 +806,79 @@ static const struct {
 	{8000, EIO, DOFI_ERR(DAT_INTERNAL_ERROR, 0), "can't listen"},
 };
 
-/* The descriptor that the next file gets. */
-static int lowest_free(void)
+/* Somebody else may take the port that the kernel has chosen, but not for ever. */
+START_TEST(a_service_point_tries_some_ports)
 {
-	int fd = open("/dev/null", O_RDONLY);
+	struct dofi_sp sp = {.obj.ia = &ia, .conn_qual = _i ? long_qual() : 0};
+	uint16_t port;
+	int ports = 0;
 
-	ck_assert_int_ge(fd, 0);
-	close(fd);
-	return fd;
+	while (dofi_port_candidate(long_qual(), (uint32_t)ports, &port))
+		ports++;
+	be_at_loopback();
+	bind_error = EADDRINUSE;
+	ck_assert_int_eq(dofi_sp_listen(&sp), _i ? -ENOSPC : -EADDRINUSE);
+	ck_assert_int_eq(nbinds, _i ? ports + 1 : ports); /* one is the claim's */
 }
+END_TEST
+
+START_TEST(without_descriptors_nobody_listens)
+{
+	struct dofi_sp sp = {.obj.ia = &ia, .conn_qual = _i ? long_qual() : 0};
+	int lowest = lowest_free();
+
+	be_at_loopback();
+	no_sockets = true;
+	ck_assert_int_eq(dofi_sp_listen(&sp), -EMFILE);
+	ck_assert(dofi_list_empty(&ia.cm.listeners));
+	ck_assert_int_eq(lowest_free(), lowest);
+}
+END_TEST
+
+START_TEST(a_service_point_without_a_port_is_closed)
+{
+	struct dofi_sp sp = {.obj.ia = &ia};
+	int lowest = lowest_free();
+
+	be_at_loopback();
+	no_names = true;
+	ck_assert_int_eq(dofi_sp_listen(&sp), -ENOBUFS);
+	no_names = false;
+	ck_assert(dofi_list_empty(&ia.cm.listeners));
+	ck_assert_int_eq(lowest_free(), lowest);
+}
+END_TEST
+
+START_TEST(the_greatest_port_is_one)
+{
+	struct dofi_sp sp = {.obj.ia = &ia, .conn_qual = UINT16_MAX};
+	int ret;
+
+	be_at_loopback();
+	ret = dofi_sp_listen(&sp);
+	if (ret == -EADDRINUSE)
+		t_skip("another process has the port");
+	ck_assert_int_eq(ret, 0);
+	ck_assert_uint_eq(ntohs(name_of(sp.fd.fd).sin_port), UINT16_MAX);
+	ck_assert_int_eq(sp.claim_fd, -1);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+/* A child of the process may hold its socket open. */
+START_TEST(a_service_point_that_is_gone_hears_nothing)
+{
+	struct dofi_sp sp = {0};
+	int copy;
+
+	listen_here(&sp);
+	copy = dup(sp.fd.fd);
+	dofi_sp_unlisten(&sp);
+	dial(&sp);
+	ck_assert_int_eq(dofi_engine_hear(&ia), 0);
+	close(copy);
+}
+END_TEST
 
 /* A service point that cannot listen leaves nothing behind. */
 START_TEST(a_port_that_is_refused)
@@ -599,10 +892,7 @@ START_TEST(a_port_that_is_refused)
 	dofi_lock_init(&ia.obj_lock);
 	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
 		dofi_list_init(&ia.objects[i]);
-	memcpy(&ia.addr,
-	       &(struct sockaddr_in){.sin_family = AF_INET,
-				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
-	       sizeof(struct sockaddr_in));
+	be_at_loopback();
 	bind_error = refusals[_i].err;
 	lowest = lowest_free();
 	ck_assert_uint_eq(dofi_sp_new(&ia, &evd, refusals[_i].conn_qual, false, &sp),
@@ -620,23 +910,32 @@ END_TEST
 
 /* --- where a service point listens --- */
 
-static struct sockaddr_in name_of(int fd)
+/* Whether the socket takes packets from devices of this type: runs its filter. */
+static bool hears(int fd, uint32_t device_type)
 {
-	struct sockaddr_in name;
-	socklen_t size = sizeof(name);
+	struct sock_filter code[16];
+	socklen_t n = sizeof(code) / sizeof(code[0]);
+	uint32_t loaded = UINT32_MAX;
 
-	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&name, &size), 0);
-	return name;
-}
-
-/* The number of instructions of the socket's filter. */
-static int filter_of(int fd)
-{
-	socklen_t size = 0;
-
-	/* With room for none the kernel only tells their number. */
-	ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &size), 0);
-	return (int)size;
+	/* The size is the number of instructions. */
+	ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, code, &n), 0);
+	for (socklen_t i = 0; i < n; i++) {
+		switch (code[i].code) {
+		case BPF_LD | BPF_W | BPF_ABS:
+			ck_assert_uint_eq(code[i].k, (uint32_t)(SKF_AD_OFF + SKF_AD_HATYPE));
+			loaded = device_type;
+			break;
+		case BPF_JMP | BPF_JEQ | BPF_K:
+			i += loaded == code[i].k ? code[i].jt : code[i].jf;
+			break;
+		case BPF_RET | BPF_K:
+			ck_assert(!code[i].k || code[i].k == UINT32_MAX); /* of whole packets */
+			return code[i].k;
+		default:
+			ck_abort_msg("unknown instruction %u", code[i].code);
+		}
+	}
+	return !n;
 }
 
 /*
@@ -659,7 +958,10 @@ START_TEST(the_address_of_a_service_point)
 	listen_here(&sp);
 	ck_assert_uint_eq(ntohl(name_of(sp.fd.fd).sin_addr.s_addr), cases[_i].addr);
 	ck_assert_uint_eq(ntohs(name_of(sp.fd.fd).sin_port), sp.conn_qual);
-	ck_assert_int_eq(filter_of(sp.fd.fd) > 0, cases[_i].host_only);
+	ck_assert_uint_ge(sp.conn_qual, IPPORT_RESERVED);
+	ck_assert(hears(sp.fd.fd, ARPHRD_LOOPBACK));
+	ck_assert_int_eq(hears(sp.fd.fd, ARPHRD_ETHER), !cases[_i].host_only);
+	ck_assert_int_eq(hears(sp.fd.fd, ARPHRD_INFINIBAND), !cases[_i].host_only);
 	dial(&sp); /* from this host */
 	dofi_engine_hear(&ia);
 	ck_assert_uint_eq(ia.cm.nstrangers, 1);
@@ -770,6 +1072,42 @@ START_TEST(a_long_qualifier_is_exclusive)
 }
 END_TEST
 
+/* Other releases of the library use the same name. */
+START_TEST(the_name_of_a_long_qualifier)
+{
+	struct dofi_sp sp = {.conn_qual = long_qual()};
+	char addr[DOFI_ADDR_TEXT], expected[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	struct sockaddr_un name;
+	socklen_t size = sizeof(name);
+	int n;
+
+	listen_here(&sp);
+	ck_assert_int_eq(getsockname(sp.claim_fd, (struct sockaddr *)&name, &size), 0);
+	n = snprintf(expected, sizeof(expected), "dat-ofi/%s/%llx", dofi_addr_text(&ia.addr, addr),
+		     (unsigned long long)long_qual());
+	ck_assert_uint_eq(size, offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	ck_assert_int_eq(name.sun_path[0], '\0');
+	ck_assert_mem_eq(name.sun_path + 1, expected, (size_t)n);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+/* A server that has ended may begin again at once. */
+START_TEST(old_connections_leave_the_port_free)
+{
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	dial(&sp);
+	dofi_engine_hear(&ia);
+	dofi_chan_close(first_of(&ia.cm.strangers), 0, true);
+	close(peers[0]); /* second, so this side keeps the state of TCP */
+	dofi_sp_unlisten(&sp);
+	listen_here(&sp);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
 /* The pause after a lack of descriptors. */
 START_TEST(a_service_point_that_is_gone_does_not_accept_again)
 {
@@ -820,8 +1158,46 @@ START_TEST(a_connection_manager_without_descriptors)
 	ret = dofi_cm_init(&ia);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
 	ck_assert_int_eq(ret, -EMFILE);
+	ck_assert_uint_eq(t_nblocks, blocks_before);
 	dofi_cm_fini(&ia);
 	dofi_lock(&ia.engine.lock);
+}
+END_TEST
+
+START_TEST(a_connection_manager_without_memory)
+{
+	int lowest;
+
+	dofi_unlock(&ia.engine.lock);
+	dofi_cm_fini(&ia);
+	lowest = lowest_free();
+	t_blocks_left = 0;
+	ck_assert_int_eq(dofi_cm_init(&ia), -ENOMEM);
+	t_blocks_left = -1;
+	ck_assert_int_eq(lowest_free(), lowest);
+	dofi_lock(&ia.engine.lock);
+}
+END_TEST
+
+/* The program has closed its standard input. */
+START_TEST(a_connection_manager_may_have_the_lowest_descriptor)
+{
+	dofi_unlock(&ia.engine.lock);
+	dofi_cm_fini(&ia);
+	close(STDIN_FILENO);
+	ck_assert_int_eq(dofi_cm_init(&ia), 0);
+	ck_assert_int_eq(ia.cm.spare_fd, STDIN_FILENO);
+	dofi_lock(&ia.engine.lock);
+}
+END_TEST
+
+/* It tells peers apart that have the same address one after the other. */
+START_TEST(a_connection_manager_has_a_name)
+{
+	static const uint8_t none[sizeof(ia.cm.uuid)];
+
+	ck_assert_mem_ne(ia.cm.uuid, none, sizeof(none));
+	ck_assert(ia.cm.answered.run != NULL);
 }
 END_TEST
 
@@ -829,6 +1205,95 @@ static bool is_descriptor(int fd)
 {
 	return fcntl(fd, F_GETFD) >= 0;
 }
+
+static struct dofi_chan *dialled_up(void)
+{
+	struct dofi_chan *chan = dialled();
+
+	chan->state = DOFI_CHAN_UP;
+	return chan;
+}
+
+static void expect_goodbye(int fd)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	ssize_t n = recv(fd, frame, sizeof(frame), MSG_DONTWAIT);
+	struct dofi_msg msg;
+
+	ck_assert_int_gt(n, DOFI_WIRE_LENGTH);
+	ck_assert(dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, (size_t)n - DOFI_WIRE_LENGTH, &msg));
+	ck_assert_int_eq(msg.type, DOFI_MSG_GOODBYE);
+}
+
+START_TEST(the_peers_learn_of_the_end_of_the_ia)
+{
+	struct dofi_conn *conn = dofi_conn_new(&ia, DOFI_CONN_DIALLING);
+	int spare = ia.cm.spare_fd;
+
+	ck_assert_ptr_nonnull(conn);
+	dofi_conn_free(conn);
+	if (_i) {
+		/* The program has closed its standard input. */
+		ck_assert_int_eq(dup2(spare, STDIN_FILENO), STDIN_FILENO);
+		close(spare);
+		spare = ia.cm.spare_fd = STDIN_FILENO;
+	}
+	dialled_up();
+	dialled_up();
+	arrive(false);
+	dofi_unlock(&ia.engine.lock);
+	dofi_cm_fini(&ia);
+	dofi_lock(&ia.engine.lock);
+	expect_open("000");
+	expect_goodbye(peers[0]);
+	expect_goodbye(peers[1]);
+	ck_assert_int_eq(recv(peers[2], &spare, 1, MSG_DONTWAIT), 0);
+	ck_assert(!is_descriptor(spare));
+	ck_assert_int_eq(ia.cm.spare_fd, -1);
+	ck_assert_uint_eq(ia.cm.conns_size, 0);
+	ck_assert_uint_eq(t_nblocks, blocks_before);
+}
+END_TEST
+
+START_TEST(the_peers_learn_of_the_end_of_the_process)
+{
+	dialled_up();
+	dofi_unlock(&ia.engine.lock);
+	dofi_cm_exit(&ia);
+	expect_goodbye(peers[0]);
+	ck_assert(dofi_trylock(&ia.engine.lock));
+}
+END_TEST
+
+/* Also if exit() was called in a signal handler, while this thread worked here. */
+START_TEST(the_end_of_the_process_does_not_wait_for_itself)
+{
+	uint64_t before = dofi_now();
+
+	dialled_up();
+	dofi_cm_exit(&ia);
+	ck_assert_uint_ge(dofi_now(), before + 100000000);
+	ck_assert_int_eq(recv(peers[0], &before, 1, MSG_DONTWAIT), -1);
+}
+END_TEST
+
+START_TEST(a_forked_child_closes_the_lowest_descriptor)
+{
+	struct dofi_sp hashed = {.conn_qual = long_qual()};
+	int *fds[4];
+
+	listen_here(&hashed);
+	arrive(false);
+	fds[0] = &hashed.claim_fd;
+	fds[1] = &ia.cm.spare_fd;
+	fds[2] = &first_of(&ia.cm.strangers)->fd.fd;
+	fds[3] = &dialled_up()->fd.fd;
+	ck_assert_int_eq(dup2(*fds[_i], STDIN_FILENO), STDIN_FILENO);
+	*fds[_i] = STDIN_FILENO;
+	dofi_cm_fork_child(&ia);
+	ck_assert(!is_descriptor(STDIN_FILENO));
+}
+END_TEST
 
 /* The child must not hold the peers' sockets open, nor the ports of the parent's listeners. */
 START_TEST(a_forked_child_closes_the_sockets)
@@ -920,15 +1385,6 @@ START_TEST(who_hangs_up_is_dialled_again_after_a_pause)
 }
 END_TEST
 
-static void expect_option(int fd, int level, int option, int value)
-{
-	socklen_t size = sizeof(int);
-	int found = -1;
-
-	ck_assert_int_eq(getsockopt(fd, level, option, &found, &size), 0);
-	ck_assert_int_eq(found, value);
-}
-
 /* A host that is gone is noticed within keepalive_s, also while nothing is sent. */
 START_TEST(the_kernel_asks_whether_the_peer_lives)
 {
@@ -1019,6 +1475,44 @@ START_TEST(a_socket_that_talks_to_itself_is_refused)
 }
 END_TEST
 
+static void add_listeners(Suite *suite)
+{
+	TCase *tc = tcase_create("listeners");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, a_listener_may_have_the_lowest_descriptor, 0, 2);
+	tcase_add_test(tc, the_sockets_are_private_and_do_not_block);
+	tcase_add_test(tc, a_stranger_may_have_the_lowest_descriptor);
+	tcase_add_test(tc, the_spare_descriptor_may_be_the_lowest);
+	tcase_add_test(tc, a_stranger_that_cannot_be_watched_is_hung_up);
+	tcase_add_test(tc, a_turn_accepts_a_limited_number);
+	tcase_add_test(tc, the_oldest_goes_when_no_descriptor_is_left);
+	tcase_add_test(tc, without_strangers_the_newest_is_turned_away);
+	tcase_add_loop_test(tc, a_listener_without_descriptors_pauses, 0,
+			    (int)(sizeof(exhausted) / sizeof(exhausted[0])));
+	tcase_add_test(tc, the_lack_of_descriptors_is_told_once);
+	tcase_add_test(tc, other_errors_of_accept_do_not_stop_the_listener);
+	tcase_add_test(tc, a_listener_that_cannot_be_watched_is_closed);
+	tcase_add_loop_test(tc, a_service_point_tries_some_ports, 0, 2);
+	tcase_add_loop_test(tc, without_descriptors_nobody_listens, 0, 2);
+	tcase_add_test(tc, a_service_point_without_a_port_is_closed);
+	tcase_add_test(tc, the_greatest_port_is_one);
+	tcase_add_test(tc, a_service_point_that_is_gone_hears_nothing);
+	tcase_add_test(tc, old_connections_leave_the_port_free);
+	tcase_add_test(tc, the_name_of_a_long_qualifier);
+	tcase_add_loop_test(tc, a_port_that_is_refused, 0,
+			    (int)(sizeof(refusals) / sizeof(refusals[0])));
+	tcase_add_loop_test(tc, the_address_of_a_service_point, 0, 3);
+	tcase_add_test(tc, a_service_point_without_a_filter);
+	tcase_add_test(tc, a_service_point_for_other_hosts);
+	tcase_add_test(tc, a_port_that_is_taken_elsewhere_is_free_here);
+	tcase_add_test(tc, a_long_qualifier_takes_the_next_port);
+	tcase_add_test(tc, a_long_qualifier_is_exclusive);
+	tcase_add_test(tc, a_service_point_that_is_gone_does_not_accept_again);
+	tcase_add_test(tc, addresses_of_other_families_are_refused);
+	suite_add_tcase(suite, tc);
+}
+
 int main(void)
 {
 	Suite *suite = suite_create("strangers");
@@ -1035,33 +1529,27 @@ int main(void)
 	tcase_add_test(tc, the_oldest_goes);
 	tcase_add_test(tc, the_oldest_that_has_said_nothing_goes);
 	tcase_add_test(tc, a_hello_in_the_socket_counts);
+	tcase_add_test(tc, who_has_said_hello_is_not_read_for_room);
+	tcase_add_test(tc, what_a_stranger_gets);
+	tcase_add_test(tc, a_hello_that_came_with_the_socket_is_read_at_once);
+	tcase_add_test(tc, a_stranger_without_memory_is_hung_up);
 	tcase_add_test(tc, garbage_in_the_socket_makes_room);
 	tcase_add_test(tc, who_hangs_up_is_dialled_again_after_a_pause);
 	tcase_add_test(tc, the_kernel_asks_whether_the_peer_lives);
 	tcase_add_test(tc, a_channel_in_its_pause_can_be_closed);
 	tcase_add_test(tc, a_dial_that_fails_at_once_ends_the_channel);
 	tcase_add_test(tc, after_the_pause_nobody_listens);
-	tcase_add_loop_test(tc, a_listener_may_have_the_lowest_descriptor, 0, 2);
-	tcase_add_test(tc, the_oldest_goes_when_no_descriptor_is_left);
-	tcase_add_test(tc, without_strangers_the_newest_is_turned_away);
-	tcase_add_loop_test(tc, a_listener_without_descriptors_pauses, 0,
-			    (int)(sizeof(exhausted) / sizeof(exhausted[0])));
-	tcase_add_test(tc, the_lack_of_descriptors_is_told_once);
-	tcase_add_test(tc, other_errors_of_accept_do_not_stop_the_listener);
-	tcase_add_test(tc, a_listener_that_cannot_be_watched_is_closed);
-	tcase_add_loop_test(tc, a_port_that_is_refused, 0,
-			    (int)(sizeof(refusals) / sizeof(refusals[0])));
-	tcase_add_loop_test(tc, the_address_of_a_service_point, 0, 3);
-	tcase_add_test(tc, a_service_point_without_a_filter);
-	tcase_add_test(tc, a_service_point_for_other_hosts);
-	tcase_add_test(tc, a_port_that_is_taken_elsewhere_is_free_here);
-	tcase_add_test(tc, a_long_qualifier_takes_the_next_port);
-	tcase_add_test(tc, a_long_qualifier_is_exclusive);
-	tcase_add_test(tc, a_service_point_that_is_gone_does_not_accept_again);
-	tcase_add_test(tc, addresses_of_other_families_are_refused);
 	tcase_add_test(tc, a_connection_manager_without_descriptors);
+	tcase_add_test(tc, a_connection_manager_without_memory);
+	tcase_add_test(tc, a_connection_manager_may_have_the_lowest_descriptor);
+	tcase_add_test(tc, a_connection_manager_has_a_name);
+	tcase_add_loop_test(tc, the_peers_learn_of_the_end_of_the_ia, 0, 2);
+	tcase_add_test(tc, the_peers_learn_of_the_end_of_the_process);
+	tcase_add_test(tc, the_end_of_the_process_does_not_wait_for_itself);
+	tcase_add_loop_test(tc, a_forked_child_closes_the_lowest_descriptor, 0, 4);
 	tcase_add_test(tc, a_forked_child_closes_the_sockets);
 	tcase_add_test(tc, a_socket_that_talks_to_itself_is_refused);
 	suite_add_tcase(suite, tc);
+	add_listeners(suite);
 	return t_run(suite);
 }

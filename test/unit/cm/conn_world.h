@@ -26,6 +26,7 @@
 #include "progress/timer.h"
 #include "object/ia.h"
 #include "object/transport.h"
+#include "object/ud_ah.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -48,14 +49,17 @@ static struct dofi_pz pz;
 static struct dofi_evd evd;
 static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
 static struct dofi_ud ud;
-static struct dofi_ep ep;
+static _Alignas(16) struct dofi_ep ep;
 static struct dofi_conn *conn;
 static uint32_t id; /* of conn, which may be freed */
 static uint64_t now = 1000 * MS;
 
 static char trace[512];
 static char sent_private[DOFI_MAX_PRIVATE]; /* of the last message */
-static uint16_t disconnect_flags;           /* of the last DISCONNECT */
+static uint16_t sent_flags;
+static uint32_t sent_data;        /* of the last message */
+static uint16_t disconnect_flags; /* of the last DISCONNECT */
+static struct dofi_event last_event;
 static int dial_result;
 static bool makes_path = true; /* when the connection is accepted or expected */
 static bool fabric_is_busy;    /* has operations of a connection that has ended */
@@ -155,6 +159,8 @@ void __wrap_dofi_chan_send(struct dofi_chan *to, const struct dofi_msg *msg)
 		memcpy(sent_private, msg->private_data, msg->private_size);
 	if (msg->type == DOFI_MSG_DISCONNECT)
 		disconnect_flags = msg->flags;
+	sent_data = msg->data;
+	sent_flags = msg->flags;
 	note("%s%s", name_of(msg), reason_of(msg));
 }
 
@@ -190,15 +196,20 @@ static const char *event_name(uint32_t number)
 
 int __wrap_dofi_evd_push(struct dofi_evd *to, const struct dofi_event *event, bool notify)
 {
-	(void)to;
-	(void)notify;
+	ck_assert_ptr_eq(to, &evd);
+	ck_assert(notify);
+	last_event = *event;
 	note("%s", event_name(event->number));
 	return 0;
 }
 
+static bool sync_fails; /* the fabric has no room */
+
 /* The test decides when the peer's answer comes. */
 bool __wrap_dofi_ep_sync(struct dofi_ep *of)
 {
+	if (sync_fails)
+		return false;
 	note("sync");
 	of->peeking = true;
 	return true;
@@ -225,16 +236,22 @@ void __wrap_dofi_chan_read(struct dofi_chan *of)
 		while_hearing();
 }
 
+static int nlinger_waits;
+
 void __wrap_dofi_linger_wait(struct dofi_ia *of)
 {
 	(void)of;
+	nlinger_waits++;
 	now += 100 * MS;
 }
 
+static int nsilent; /* address handles by which no datagram is sent any more */
+
 void __wrap_dofi_ud_forget(struct dofi_ia *of, const struct dofi_ud_ah *ah)
 {
-	(void)of;
-	(void)ah;
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert(atomic_load(&ah->gone)); /* first, because posts go on meanwhile */
+	nsilent++;
 }
 
 const struct dofi_conn_step *__wrap_dofi_conn_step(enum dofi_conn_state state,
@@ -290,9 +307,13 @@ static void disconnect(struct dofi_conn *of)
 		while_unlinking();
 }
 
+static bool mark_finds_no_room;
+
 static ssize_t ud_mark(struct dofi_ud_ah *ah, uint32_t update, bool answer)
 {
 	(void)ah;
+	if (mark_finds_no_room)
+		return -EAGAIN;
 	note("%s-%u", answer ? "answer" : "mark", update);
 	return 0;
 }
@@ -327,6 +348,9 @@ static void setup(void)
 	dofi_list_init(&chan.link);
 	dofi_list_init(&ud.conns);
 	dofi_list_init(&ud.ahs);
+	dofi_list_init(&ia.ud_answers);
+	dofi_list_init(&ia.agents);
+	dofi_list_init(&ia.agent_calls);
 	dofi_lock_init(&ep.lock);
 	dofi_list_init(&ep.bind_link);
 	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
@@ -339,6 +363,14 @@ static void setup(void)
 	ep.rcache = cache;
 	ep.state = DAT_EP_STATE_UNCONNECTED;
 	ep.soft_mark = ep.hard_mark = UINT32_MAX;
+}
+
+/* No call keeps the EP's lock. */
+static void teardown(void)
+{
+	ck_assert(dofi_trylock(&ep.lock));
+	dofi_unlock(&ep.lock);
+	dofi_unlock(&ia.engine.lock);
 }
 
 /* --- events --- */
