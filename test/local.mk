@@ -878,7 +878,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_bounce_LDADD = $(p2_libs)
 %C%_unit_dto_check_orphan_SOURCES = %D%/unit/dto/check_orphan.c $(t_headers)
 %C%_unit_dto_check_orphan_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_orphan_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc
+%C%_unit_dto_check_orphan_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc -Wl,--wrap=free
 %C%_unit_dto_check_orphan_LDADD = $(p2_libs)
 %C%_unit_dto_check_receive_SOURCES = %D%/unit/dto/check_receive.c $(t_headers)
 %C%_unit_dto_check_receive_CPPFLAGS = $(p2_cppflags)

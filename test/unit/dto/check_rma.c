@@ -36,6 +36,7 @@ static struct {
 	size_t ntargets;
 	struct fi_rma_iov targets[2];
 	uint64_t flags, data;
+	const void *buf;
 } seen;
 
 static ssize_t write_it(struct fid_ep *to, const void *buf, size_t length, void *desc,
@@ -61,8 +62,10 @@ static ssize_t write_message(struct fid_ep *to, const struct fi_msg_rma *msg, ui
 static ssize_t inject_it(struct fid_ep *to, const void *buf, size_t length, fi_addr_t dest,
 			 uint64_t addr, uint64_t key)
 {
-	(void)to, (void)buf, (void)length, (void)dest, (void)addr, (void)key;
+	(void)to, (void)dest;
 	seen.injected++;
+	seen.buf = buf;
+	seen.targets[0] = (struct fi_rma_iov){.addr = addr, .len = length, .key = key};
 	return 0;
 }
 
@@ -310,8 +313,9 @@ static const struct {
 /* What is injected is complete at once. */
 START_TEST(which_writes_are_injected)
 {
-	struct dofi_wr *wr = request(0, short_writes[_i].length);
+	struct dofi_wr *wr = request(16, short_writes[_i].length);
 
+	wr->remote.key = 78;
 	ia.names_flags = false;
 	ia.inject_max = 64;
 	ia.order = short_writes[_i].order;
@@ -323,6 +327,12 @@ START_TEST(which_writes_are_injected)
 	ck_assert_uint_eq(seen.injected, short_writes[_i].injected);
 	ck_assert_uint_eq(seen.injected + seen.writes + seen.vectors, 1);
 	ck_assert_int_eq(wr->state, short_writes[_i].injected ? DOFI_WR_DONE : DOFI_WR_ISSUED);
+	if (!seen.injected)
+		return;
+	ck_assert_ptr_eq(seen.buf, memory);
+	ck_assert_uint_eq(seen.targets[0].addr, 16);
+	ck_assert_uint_eq(seen.targets[0].len, short_writes[_i].length);
+	ck_assert_uint_eq(seen.targets[0].key, 78);
 }
 END_TEST
 
