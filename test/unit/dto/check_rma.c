@@ -474,6 +474,7 @@ START_TEST(a_write_that_others_wait_for_is_complete_when_delivered)
 	ck_assert_uint_eq(seen.messages, 1);
 	ck_assert_uint_eq(seen.injected, 0);
 	ck_assert_uint_eq(seen.flags, FI_DELIVERY_COMPLETE | FI_COMPLETION);
+	ck_assert_uint_eq(seen.data, 0);
 	expect_whole(dofi_ring_at(&ep.req, 0), dofi_ring_at(&ep.req, 0));
 }
 END_TEST

@@ -515,6 +515,30 @@ START_TEST(receives_that_the_fabric_keeps_outlive_their_SRQ)
 }
 END_TEST
 
+/* Its message was for no connection, and the SRQ ends: no late write is expected. */
+START_TEST(a_receive_that_came_back_is_not_kept_by_the_fabric)
+{
+	struct fi_ops_ep ops = {.size = sizeof(ops), .cancel = cancel};
+	struct fid_ep endpoint = {.ops = &ops};
+	DAT_SRQ_HANDLE srq = new_srq(3, 0);
+
+	dofi_list_init(&ia->orphans);
+	ok(post(srq));
+	contexts[0] = dofi_context_of(ia, fabric.latest);
+	dofi_engine_begin(ia);
+	dofi_srq_cancel((struct dofi_srq *)srq, &endpoint.fid);
+	ck_assert_int_eq(cancelled[0], 1);
+	dofi_srq_take_back((struct dofi_srq *)srq, fabric.latest);
+	ck_assert_int_eq(param_of(srq).available_dto_count, 0);
+	dofi_srq_cancel((struct dofi_srq *)srq, &endpoint.fid);
+	ck_assert_int_eq(cancelled[0], 1);
+	ck_assert_uint_eq(dofi_srq_abandon((struct dofi_srq *)srq), 0);
+	ck_assert(dofi_list_empty(&ia->orphans));
+	dofi_engine_end(ia);
+	ok(dofi_srq_free(srq));
+}
+END_TEST
+
 /* A fabric that cuts messages needs one segment more in each receive. */
 START_TEST(slots_have_room_for_the_guard)
 {
@@ -618,6 +642,7 @@ int main(void)
 	tcase_add_test(tcase, receives_wait_for_room);
 	tcase_add_test(tcase, receives_that_wait_end_with_their_srq);
 	tcase_add_test(tcase, a_receive_that_is_refused_later_raises_the_watermark);
+	tcase_add_test(tcase, a_receive_that_came_back_is_not_kept_by_the_fabric);
 	tcase_add_test(tcase, each_receive_is_cancelled);
 	tcase_add_test(tcase, receives_that_the_fabric_keeps_outlive_their_SRQ);
 	tcase_add_test(tcase, slots_have_room_for_the_guard);
