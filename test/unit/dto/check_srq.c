@@ -421,6 +421,31 @@ START_TEST(receives_wait_for_room)
 }
 END_TEST
 
+/* A receive that waited before others once is the last one now. */
+START_TEST(receives_that_wait_again_wait_alone)
+{
+	DAT_SRQ_HANDLE srq = new_srq(4, 0);
+	struct dofi_wr *first;
+
+	fabric.answer = -FI_EAGAIN;
+	ok(post(srq));
+	first = fabric.latest;
+	ok(post(srq));
+	fabric.answer = 0;
+	retry();
+	ck_assert_int_eq(fabric.taken, 2);
+	fabric.answer = -FI_EAGAIN;
+	dofi_engine_begin(ia);
+	dofi_srq_take_back((struct dofi_srq *)srq, first);
+	dofi_engine_end(ia);
+	fabric.answer = 0;
+	retry();
+	ck_assert_int_eq(fabric.taken, 3);
+	ck_assert_ptr_eq(fabric.latest, first);
+	ok(dofi_srq_free(srq));
+}
+END_TEST
+
 START_TEST(receives_that_wait_end_with_their_srq)
 {
 	DAT_SRQ_HANDLE srq = new_srq(4, 0);
@@ -640,6 +665,7 @@ int main(void)
 	tcase_add_test(tcase, the_counts_tell_the_receives);
 	tcase_add_test(tcase, a_refused_receive_is_not_counted);
 	tcase_add_test(tcase, receives_wait_for_room);
+	tcase_add_test(tcase, receives_that_wait_again_wait_alone);
 	tcase_add_test(tcase, receives_that_wait_end_with_their_srq);
 	tcase_add_test(tcase, a_receive_that_is_refused_later_raises_the_watermark);
 	tcase_add_test(tcase, a_receive_that_came_back_is_not_kept_by_the_fabric);
