@@ -292,6 +292,20 @@ START_TEST(a_failed_creation_leaves_nothing)
 }
 END_TEST
 
+START_TEST(a_freed_srq_gives_its_receives_back)
+{
+	size_t before = 0;
+
+	for (int i = 0; i < 64; i++) {
+		ok(dofi_srq_free(new_srq(1024, 0)));
+		before = i ? before : mallinfo2().uordblks + mallinfo2().hblkhd;
+	}
+	/* Less than the receives of one SRQ */
+	ck_assert_uint_lt(mallinfo2().uordblks + mallinfo2().hblkhd,
+			  before + 1024 * sizeof(struct dofi_wr));
+}
+END_TEST
+
 START_TEST(without_memory_for_the_object_there_is_no_srq)
 {
 	DAT_SRQ_ATTR attr = {.max_recv_dtos = 1, .max_recv_iov = 1};
@@ -328,6 +342,7 @@ START_TEST(no_more_srqs_than_the_attribute_says)
 	ret_is(dofi_pz_free(pz), DOFI_BAD_STATE(PZ_IN_USE));
 	for (uint32_t i = 0; i < 4; i++)
 		ok(dofi_srq_free(srqs[i]));
+	ck_assert_int_eq(ia->wait.watchers, 0);
 	ret_is(dofi_srq_free(srqs[0]), DOFI_BAD_HANDLE(SRQ));
 }
 END_TEST
@@ -658,6 +673,7 @@ int main(void)
 	tcase_add_test(tcase, arguments_are_checked_in_their_order);
 	tcase_add_test(tcase, attributes_have_limits);
 	tcase_add_loop_test(tcase, a_failed_creation_leaves_nothing, 1, 6);
+	tcase_add_test(tcase, a_freed_srq_gives_its_receives_back);
 	tcase_add_test(tcase, without_memory_for_the_object_there_is_no_srq);
 	tcase_add_test(tcase, no_more_srqs_than_the_attribute_says);
 	tcase_add_loop_test(tcase, numbers_are_different_if_random_ones_are_not, 0, 4);
