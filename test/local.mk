@@ -607,7 +607,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_srq_LDADD = $(p2_libs)
 %C%_unit_dto_check_ud_SOURCES = %D%/unit/dto/check_ud.c $(t_headers)
 %C%_unit_dto_check_ud_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_ud_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close
+%C%_unit_dto_check_ud_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close \
+	-Wl,--wrap=calloc -Wl,--wrap=dofi_random
 %C%_unit_dto_check_ud_LDADD = $(p2_libs)
 %C%_unit_transport_check_receive_slots_SOURCES = %D%/unit/transport/check_receive_slots.c $(t_headers)
 %C%_unit_transport_check_receive_slots_CPPFLAGS = $(p2_cppflags)
@@ -890,7 +891,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_bounce_LDADD = $(p2_libs)
 %C%_unit_dto_check_orphan_SOURCES = %D%/unit/dto/check_orphan.c $(t_headers)
 %C%_unit_dto_check_orphan_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_orphan_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc
+%C%_unit_dto_check_orphan_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc -Wl,--wrap=free
 %C%_unit_dto_check_orphan_LDADD = $(p2_libs)
 %C%_unit_dto_check_receive_SOURCES = %D%/unit/dto/check_receive.c $(t_headers)
 %C%_unit_dto_check_receive_CPPFLAGS = $(p2_cppflags)

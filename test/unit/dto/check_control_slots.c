@@ -5,6 +5,7 @@
 
 #include "dto/control.h"
 #include "dto/control_message.h"
+#include "dto/credit.h"
 #include "fabric/select.h"
 #include "fabric/traits.h"
 #include "object/ctxtab.h"
@@ -12,6 +13,7 @@
 #include "object/ia.h"
 #include "object/mr.h"
 #include "object/transport.h"
+#include "object/upcalls.h"
 
 #include <errno.h>
 #include <rdma/fi_domain.h>
@@ -271,6 +273,7 @@ START_TEST(control_messages_need_no_context)
 	ck_assert_uint_eq(ep.ctrl_context, 0);
 	ck_assert_uint_eq(ia.ctxtab.used, 0);
 	dofi_ctrl_slots_detach(&ep);
+	ck_assert_ptr_null(ep.ctrl_msgs);
 }
 END_TEST
 
@@ -282,6 +285,75 @@ START_TEST(without_memory_there_are_no_control_messages)
 	no_memory = false;
 	ck_assert_ptr_null(ep.ctrl_msgs);
 	ck_assert_uint_eq(ep.ctrl_context, 0);
+}
+END_TEST
+
+/* --- control writes in --- */
+
+#define NUMBER 5u /* of the EP's connection */
+
+static struct dofi_ep *ep_of(struct dofi_ia *of, uint32_t number)
+{
+	ck_assert_ptr_eq(of, &ia);
+	return number == NUMBER ? &ep : NULL;
+}
+
+static void arrive(enum dofi_ctrl_kind kind, uint32_t number, uint32_t value)
+{
+	static const struct dofi_upcalls upcalls = {.ep_of = ep_of};
+	uint64_t data;
+
+	ia.up = &upcalls;
+	dofi_lock_init(&ia.engine.lock);
+	dofi_lock_init(&ep.lock);
+	dofi_lock(&ep.lock);
+	ep.peer.number = number;
+	data = dofi_ctrl_data(&ep, kind, value);
+	dofi_unlock(&ep.lock);
+	dofi_lock(&ia.engine.lock);
+	dofi_ctrl_arrived(&ia, data);
+	dofi_unlock(&ia.engine.lock);
+	ck_assert(dofi_trylock(&ep.lock));
+	dofi_unlock(&ep.lock);
+}
+
+static const struct {
+	enum dofi_ctrl_kind kind;
+	struct dofi_ctrl next; /* what the next message is told */
+	uint8_t answers_due;
+	bool credit;
+} ctrl_writes[] = {
+	{DOFI_CTRL_LENGTH, {0, 0, 2}, 0, false},
+	{DOFI_CTRL_IMMEDIATE, {DOFI_CTRL_IMMEDIATE, 2, 0}, 0, false},
+	{DOFI_CTRL_INVALIDATE, {DOFI_CTRL_INVALIDATE, 2, 0}, 0, false},
+	{DOFI_CTRL_ATOMIC, {0}, 1u << 2, false},
+	{DOFI_CTRL_CREDIT, {0}, 0, true},
+	{DOFI_CTRL_USED, {0}, 0, false}, /* only in control messages */
+};
+
+/* The value is a length, a context, a slot, or an update of one credit. */
+START_TEST(a_control_write_has_one_effect)
+{
+	ck_assert_uint_eq(2, DOFI_UPDATE_CREDIT);
+	ia.ctrl_memory.slots = memory;
+	ep.credit_total = UINT32_MAX;
+	arrive(ctrl_writes[_i].kind, NUMBER, 2);
+	ck_assert_uint_eq(ep.ctrl.kind, ctrl_writes[_i].next.kind);
+	ck_assert_uint_eq(ep.ctrl.value, ctrl_writes[_i].next.value);
+	ck_assert_uint_eq(ep.ctrl.length, ctrl_writes[_i].next.length);
+	ck_assert_uint_eq(ep.answers_due, ctrl_writes[_i].answers_due);
+	ck_assert_uint_eq(ep.credit_total, ctrl_writes[_i].credit ? 0 : UINT32_MAX);
+	ck_assert_uint_eq(ia.counters[DOFI_CNT_IA_DATA_STRAY], 0);
+}
+END_TEST
+
+START_TEST(a_control_write_for_no_connection_is_counted)
+{
+	ia.ctrl_memory.slots = memory;
+	arrive(ctrl_writes[_i].kind, NUMBER + 1, 2);
+	ck_assert_uint_eq(ia.counters[DOFI_CNT_IA_DATA_STRAY], 1);
+	ck_assert_uint_eq(ep.ctrl.kind + ep.ctrl.value + ep.ctrl.length + ep.answers_due, 0);
+	ck_assert_uint_eq(ep.credit_total, 0);
 }
 END_TEST
 
@@ -301,5 +373,9 @@ int main(void)
 	tcase_add_test(tcase, without_a_free_context_there_are_no_slots);
 	tcase_add_loop_test(tcase, control_messages_need_no_context, 0, 2);
 	tcase_add_test(tcase, without_memory_there_are_no_control_messages);
+	tcase_add_loop_test(tcase, a_control_write_has_one_effect, 0,
+			    sizeof(ctrl_writes) / sizeof(ctrl_writes[0]));
+	tcase_add_loop_test(tcase, a_control_write_for_no_connection_is_counted, 0,
+			    sizeof(ctrl_writes) / sizeof(ctrl_writes[0]));
 	return t_run(suite);
 }

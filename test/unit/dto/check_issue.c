@@ -9,9 +9,13 @@
 #include "../../../prov/ofi/progress/progress_thread.c"
 #include "../../../prov/ofi/dto/post.c"
 #include "../../../prov/ofi/object/ctxtab.h"
+#include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/progress/work.h"
 #include "../../../prov/ofi/dto/control.h"
 #include "../../../prov/ofi/dto/post.h"
+
+#include <string.h>
+#include <unistd.h>
 
 #define LARGE    65536u
 #define REQUESTS 4u
@@ -490,6 +494,7 @@ START_TEST(operands_are_kept_after_eagain)
 	post_atomic(DOFI_OP_FETCH_ADD, 0x108);
 	ck_assert_uint_eq(ep.req.issue, 0);
 	ck_assert_uint_eq(ep.reads, 0);
+	ck_assert_int_eq(requests[0].state, DOFI_WR_QUEUED); /* the fabric does not have it */
 	answer = 0;
 	dofi_lock(&ep.lock);
 	dofi_ep_issue_requests(&ep);
@@ -582,6 +587,32 @@ START_TEST(a_sync_that_is_refused_waits_for_the_reason)
 }
 END_TEST
 
+static const struct {
+	ssize_t answer;
+	bool path_up, reported;
+} failed_peeks[] = {
+	{-FI_EAGAIN, true, false},    /* it is tried again */
+	{-FI_ENOTCONN, false, false}, /* the connection ends already */
+	{-FI_EINVAL, true, true},
+};
+
+START_TEST(a_table_that_cannot_be_read_is_reported)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	dofi_log_set_level("info");
+	peek_answer = failed_peeks[_i].answer;
+	ep.path_up = failed_peeks[_i].path_up;
+	dofi_lock(&ep.lock);
+	ck_assert(!dofi_ep_sync(&ep));
+	dofi_unlock(&ep.lock);
+	ck_assert(!ep.peeking);
+	ck_assert(ep.refused == (peek_answer != -FI_EAGAIN));
+	ck_assert(!!strstr(t_captured(fd), "can't read the peer's context table") ==
+		  failed_peeks[_i].reported);
+}
+END_TEST
+
 int main(void)
 {
 	const int n = sizeof(ops) / sizeof(ops[0]);
@@ -625,6 +656,8 @@ int main(void)
 	tcase_add_loop_test(tc, a_forbidden_atomic_operation_is_never_issued, 0, 5);
 	tcase_add_test(tc, a_missing_context_is_read_first);
 	tcase_add_test(tc, a_sync_that_is_refused_waits_for_the_reason);
+	tcase_add_loop_test(tc, a_table_that_cannot_be_read_is_reported, 0,
+			    sizeof(failed_peeks) / sizeof(failed_peeks[0]));
 	tcase_add_test(tc, second_invalidation_of_a_context_waits_for_the_first);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -32,19 +32,59 @@ T_STAND_IN void *__wrap_calloc(size_t n, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 T_STAND_IN void *__wrap_aligned_alloc(size_t alignment, size_t size);
 
+T_STAND_IN void __wrap_free(void *memory);
+void __real_free(void *memory);
+
+static void *blocks[64]; /* of the library's, until they are freed */
+
 static bool fails(void)
 {
 	return fail_at && !--fail_at;
 }
 
+static void **place_of(const void *block)
+{
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
+		if (blocks[i] == block)
+			return &blocks[i];
+	return NULL;
+}
+
+static void *note(void *block)
+{
+	void **place = place_of(NULL);
+
+	if (block && place)
+		*place = block;
+	return block;
+}
+
+static unsigned int live(void)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
+		n += blocks[i] != NULL;
+	return n;
+}
+
+void __wrap_free(void *memory)
+{
+	void **place = memory ? place_of(memory) : NULL;
+
+	if (place)
+		*place = NULL;
+	__real_free(memory);
+}
+
 void *__wrap_calloc(size_t n, size_t size)
 {
-	return fails() ? NULL : __real_calloc(n, size);
+	return fails() ? NULL : note(__real_calloc(n, size));
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-	return fails() ? NULL : __real_aligned_alloc(alignment, size);
+	return fails() ? NULL : note(__real_aligned_alloc(alignment, size));
 }
 
 /* --- */
@@ -97,6 +137,7 @@ static void teardown(void)
 	dofi_ring_fini(&ep.parts);
 	free(ep.aux);
 	dofi_bounces_fini(&ia);
+	ck_assert_uint_eq(live(), 0);
 }
 
 START_TEST(each_operation_of_the_fabric_is_one)

@@ -595,6 +595,11 @@ START_TEST(of_more_shared_queues_those_that_are_due_are_read)
 	ck_assert_int_eq(reap_times(4, false), 1);
 	ck_assert_uint_eq(reads[2], 1);
 	ck_assert_uint_eq(reads[1], 0);
+	ia.cqs.list[1].due = true;
+	has[1] = 2;
+	ck_assert_int_eq(reap_times(4, false), 2);
+	ck_assert_uint_eq(reads[1], 1);
+	ck_assert_uint_eq(reads[2], 0);
 }
 END_TEST
 

@@ -880,6 +880,8 @@ START_TEST(connection_of_a_truncated_message)
 	ck_assert(ep.faulty && ep.stall.waits);
 	ck_assert_uint_eq(ep.nreceived, 1);
 	ck_assert_uint_eq(srq.available, SLOTS - 1);
+	ck_assert(dofi_trylock(&ep.lock));
+	dofi_unlock(&ep.lock);
 }
 END_TEST
 

@@ -20,6 +20,8 @@
 #include <string.h>
 
 #define BASE 4096u /* address of the peer's region; its offset is 0 */
+#define DEST 55u
+#define KEY  78u
 
 static struct dofi_ia ia;
 static _Alignas(16) struct dofi_ep ep;
@@ -29,6 +31,7 @@ static struct fi_ops_rma rma_ops;
 static struct fi_ops_atomic atomic_ops;
 static struct fid_ep fep;
 static unsigned char memory[64];
+static char descs[2];
 
 /* The latest operation. */
 static struct {
@@ -36,42 +39,65 @@ static struct {
 	size_t ntargets;
 	struct fi_rma_iov targets[2];
 	uint64_t flags, data;
+	const void *buf, *desc, *context;
+	size_t niov;
+	fi_addr_t dest;
 } seen;
+
+static void note(struct iovec iov, const void *desc, fi_addr_t dest, uint64_t addr, uint64_t key,
+		 const void *context)
+{
+	seen.buf = iov.iov_base;
+	seen.desc = desc;
+	seen.dest = dest;
+	seen.targets[0] = (struct fi_rma_iov){.addr = addr, .len = iov.iov_len, .key = key};
+	seen.context = context;
+}
+
+static void note_message(const struct fi_msg_rma *msg, uint64_t flags)
+{
+	note(msg->msg_iov[0], msg->desc[0], msg->addr, 0, 0, msg->context);
+	seen.niov = msg->iov_count;
+	seen.ntargets = msg->rma_iov_count;
+	memcpy(seen.targets, msg->rma_iov, msg->rma_iov_count * sizeof(*msg->rma_iov));
+	seen.flags = flags;
+	seen.data = msg->data;
+}
 
 static ssize_t write_it(struct fid_ep *to, const void *buf, size_t length, void *desc,
 			fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
 {
-	(void)to, (void)buf, (void)desc, (void)dest, (void)addr, (void)key, (void)context;
+	ck_assert_ptr_eq(to, &fep);
 	seen.writes++;
-	seen.targets[0].len = length;
+	note((struct iovec){(void *)(uintptr_t)buf, length}, desc, dest, addr, key, context);
 	return 0;
 }
 
 static ssize_t write_message(struct fid_ep *to, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	(void)to;
+	ck_assert_ptr_eq(to, &fep);
 	seen.messages++;
-	seen.ntargets = msg->rma_iov_count;
-	memcpy(seen.targets, msg->rma_iov, msg->rma_iov_count * sizeof(*msg->rma_iov));
-	seen.flags = flags;
-	seen.data = msg->data;
+	note_message(msg, flags);
 	return 0;
 }
 
 static ssize_t inject_it(struct fid_ep *to, const void *buf, size_t length, fi_addr_t dest,
 			 uint64_t addr, uint64_t key)
 {
-	(void)to, (void)buf, (void)length, (void)dest, (void)addr, (void)key;
+	ck_assert_ptr_eq(to, &fep);
 	seen.injected++;
+	note((struct iovec){(void *)(uintptr_t)buf, length}, NULL, dest, addr, key, NULL);
 	return 0;
 }
 
 static ssize_t write_vector(struct fid_ep *to, const struct iovec *iov, void **desc, size_t n,
 			    fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
 {
-	(void)to, (void)iov, (void)desc, (void)dest, (void)addr, (void)key, (void)context;
+	ck_assert_ptr_eq(to, &fep);
 	ck_assert_uint_ge(n, 1);
 	seen.vectors++;
+	seen.niov = n;
+	note(iov[0], desc[0], dest, addr, key, context);
 	return 0;
 }
 
@@ -80,19 +106,27 @@ static ssize_t answer_to_read;
 static ssize_t read_it(struct fid_ep *from, void *buf, size_t length, void *desc, fi_addr_t src,
 		       uint64_t addr, uint64_t key, void *context)
 {
-	(void)from, (void)buf, (void)length, (void)desc, (void)src, (void)addr, (void)key;
-	(void)context;
+	ck_assert_ptr_eq(from, &fep);
 	seen.reads++;
+	note((struct iovec){buf, length}, desc, src, addr, key, context);
 	return answer_to_read;
 }
 
 static ssize_t read_message(struct fid_ep *from, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	(void)from;
+	ck_assert_ptr_eq(from, &fep);
 	seen.read_messages++;
-	seen.ntargets = msg->rma_iov_count;
-	seen.targets[0] = msg->rma_iov[0];
-	seen.flags = flags;
+	note_message(msg, flags);
+	return answer_to_read;
+}
+
+static ssize_t read_vector(struct fid_ep *from, const struct iovec *iov, void **desc, size_t n,
+			   fi_addr_t src, uint64_t addr, uint64_t key, void *context)
+{
+	ck_assert_ptr_eq(from, &fep);
+	seen.vectors++;
+	seen.niov = n;
+	note(iov[0], desc[0], src, addr, key, context);
 	return answer_to_read;
 }
 
@@ -121,6 +155,8 @@ static void note_atomic(const struct fi_msg_atomic *msg, const struct fi_ioc *re
 {
 	ck_assert_uint_eq(msg->iov_count, 1);
 	ck_assert_uint_eq(msg->rma_iov_count, 1);
+	ck_assert_uint_eq(msg->msg_iov->count, 1);
+	ck_assert_uint_eq(result->count, 1);
 	ck_assert_int_eq(msg->datatype, FI_UINT64);
 	ck_assert(flags & FI_COMPLETION);
 	atomic_seen.op = msg->op;
@@ -145,6 +181,7 @@ static ssize_t compare(struct fid_ep *to, const struct fi_msg_atomic *msg,
 	(void)to, (void)compare_desc, (void)desc;
 	ck_assert_uint_eq(ncompared, 1);
 	ck_assert_uint_eq(n, 1);
+	ck_assert_uint_eq(compared->count, 1);
 	note_atomic(msg, result, flags);
 	memcpy(&atomic_seen.compare, compared->addr, sizeof(atomic_seen.compare));
 	return 0;
@@ -158,6 +195,7 @@ static void setup(void)
 				      .inject = inject_it,
 				      .writedata = write_data,
 				      .read = read_it,
+				      .readv = read_vector,
 				      .readmsg = read_message};
 	fep.rma = &rma_ops;
 	atomic_ops = (struct fi_ops_atomic){.readwritemsg = fetch, .compwritemsg = compare};
@@ -168,6 +206,7 @@ static void setup(void)
 	ia.names_flags = true;
 	ep.obj.ia = &ia;
 	ep.fep = &fep;
+	ep.dest = DEST;
 	ck_assert_int_eq(dofi_ring_init(&ia, &ep.req, 4, 4), 0);
 }
 
@@ -185,8 +224,22 @@ static struct dofi_wr *request(uint64_t offset, size_t length)
 	wr->length = length;
 	wr->remote.target = offset;
 	wr->remote.address = BASE + offset;
+	wr->remote.key = KEY;
 	wr->iov[0] = (struct iovec){memory, length};
+	dofi_wr_desc(&ep.req, wr)[0] = &descs[0];
 	return wr;
+}
+
+/* The latest operation is that of the request. An injected one has neither memory nor context. */
+static void expect_whole(const struct dofi_wr *wr, struct dofi_wr *context)
+{
+	ck_assert_ptr_eq(seen.buf, memory);
+	ck_assert_ptr_eq(seen.desc, context ? &descs[0] : NULL);
+	ck_assert_ptr_eq(seen.context, context);
+	ck_assert_uint_eq(seen.dest, DEST);
+	ck_assert_uint_eq(seen.targets[0].addr, wr->remote.target);
+	ck_assert_uint_eq(seen.targets[0].len, wr->length);
+	ck_assert_uint_eq(seen.targets[0].key, KEY);
 }
 
 static const struct {
@@ -310,7 +363,7 @@ static const struct {
 /* What is injected is complete at once. */
 START_TEST(which_writes_are_injected)
 {
-	struct dofi_wr *wr = request(0, short_writes[_i].length);
+	struct dofi_wr *wr = request(16, short_writes[_i].length);
 
 	ia.names_flags = false;
 	ia.inject_max = 64;
@@ -323,6 +376,7 @@ START_TEST(which_writes_are_injected)
 	ck_assert_uint_eq(seen.injected, short_writes[_i].injected);
 	ck_assert_uint_eq(seen.injected + seen.writes + seen.vectors, 1);
 	ck_assert_int_eq(wr->state, short_writes[_i].injected ? DOFI_WR_DONE : DOFI_WR_ISSUED);
+	expect_whole(wr, seen.injected ? NULL : wr);
 }
 END_TEST
 
@@ -419,7 +473,74 @@ START_TEST(a_write_that_others_wait_for_is_complete_when_delivered)
 	ck_assert_int_eq(dofi_rma_write(&ep, request(0, 8)), 0);
 	ck_assert_uint_eq(seen.messages, 1);
 	ck_assert_uint_eq(seen.injected, 0);
-	ck_assert(seen.flags & FI_DELIVERY_COMPLETE);
+	ck_assert_uint_eq(seen.flags, FI_DELIVERY_COMPLETE | FI_COMPLETION);
+	ck_assert_uint_eq(seen.data, 0);
+	expect_whole(dofi_ring_at(&ep.req, 0), dofi_ring_at(&ep.req, 0));
+}
+END_TEST
+
+/* The whole request goes to the fabric, with the descriptors of its memory. */
+START_TEST(a_read_is_given_as_it_is)
+{
+	struct dofi_wr *wr = read_request(0);
+
+	ck_assert_int_eq(dofi_rma_read(&ep, wr), 0);
+	ck_assert_uint_eq(seen.reads, 1);
+	expect_whole(wr, wr);
+	wr->niov = 2;
+	wr->iov[0].iov_len = 24;
+	ck_assert_int_eq(dofi_rma_read(&ep, wr), 0);
+	ck_assert_uint_eq(seen.vectors, 1);
+	ck_assert_uint_eq(seen.niov, 2);
+	expect_whole(wr, wr);
+}
+END_TEST
+
+START_TEST(a_fenced_read_has_the_length_of_its_segments)
+{
+	struct dofi_wr *wr = read_request(0);
+
+	wr->niov = 3;
+	wr->iov[0].iov_len = 4;
+	wr->iov[1] = (struct iovec){&memory[32], 8};
+	wr->iov[2] = (struct iovec){&memory[40], 12};
+	ep.unfenced = true;
+	ck_assert_int_eq(dofi_rma_read(&ep, wr), 0);
+	ck_assert_uint_eq(seen.niov, 3);
+	expect_fenced_read(8, 24);
+	expect_whole(wr, wr);
+}
+END_TEST
+
+/* The flag of a write on fabrics that keep no order by themselves, too. */
+START_TEST(a_divided_write_is_one_message)
+{
+	struct dofi_wr *wr = request(0, 24);
+
+	ia.order = _i ? DOFI_FENCE : DOFI_ORDERED;
+	ck_assert_int_eq(dofi_rma_write(&ep, wr), 0);
+	ck_assert_uint_eq(seen.messages, 1);
+	ck_assert_uint_eq(seen.ntargets, 2);
+	ck_assert_uint_eq(seen.flags, FI_COMPLETION);
+	ck_assert_uint_eq(seen.data, 0);
+	ck_assert_uint_eq(seen.dest, DEST);
+	ck_assert_ptr_eq(seen.context, wr);
+	for (int i = 0; i < 2; i++)
+		ck_assert_uint_eq(seen.targets[i].key, KEY);
+}
+END_TEST
+
+START_TEST(a_write_with_the_barrier_flag_has_no_data)
+{
+	struct dofi_wr *wr = request(0, 8);
+
+	ia.names_flags = false;
+	ep.reads = 1;
+	wr->flags = DAT_COMPLETION_BARRIER_FENCE_FLAG;
+	ck_assert_int_eq(dofi_rma_write(&ep, wr), 0);
+	ck_assert_uint_eq(seen.flags, FI_FENCE | FI_COMPLETION);
+	ck_assert_uint_eq(seen.data, 0);
+	expect_whole(wr, wr);
 }
 END_TEST
 
@@ -434,6 +555,10 @@ static void add_fences(Suite *suite)
 	tcase_add_test(tc, the_barrier_flag_is_a_fence_behind_reads);
 	tcase_add_test(tc, a_write_with_the_barrier_flag_is_fenced);
 	tcase_add_test(tc, a_write_that_others_wait_for_is_complete_when_delivered);
+	tcase_add_test(tc, a_read_is_given_as_it_is);
+	tcase_add_test(tc, a_fenced_read_has_the_length_of_its_segments);
+	tcase_add_loop_test(tc, a_divided_write_is_one_message, 0, 2);
+	tcase_add_test(tc, a_write_with_the_barrier_flag_has_no_data);
 	suite_add_tcase(suite, tc);
 }
 

@@ -440,6 +440,103 @@ START_TEST(a_context_names_memory)
 }
 END_TEST
 
+/* --- the sink of an RDMA read that names an RMR --- */
+
+static DAT_RETURN sink(uint32_t context, uint64_t address, uint32_t length, uint32_t conn,
+		       DAT_LMR_TRIPLET *segment)
+{
+	const DAT_RMR_TRIPLET triplet = {.virtual_address = address,
+					 .segment_length = length,
+					 .rmr_context = context};
+
+	return dofi_rmr_sink(&ia, &pz, conn, &triplet, segment);
+}
+
+static void expect_sink(uint32_t context, uint64_t address, uint32_t length, DAT_RETURN says)
+{
+	DAT_LMR_TRIPLET segment = {0};
+
+	ck_assert_uint_eq(sink(context, address, length, CONN, &segment), says);
+	expect_users(1, 0, 2, 1);
+	if (says != DAT_SUCCESS)
+		return;
+	ck_assert_uint_eq(segment.lmr_context, CONTEXT);
+	ck_assert_uint_eq(segment.virtual_address, address);
+	ck_assert_uint_eq(segment.segment_length, length);
+}
+
+START_TEST(a_sink_is_the_memory_behind_an_RMR)
+{
+	struct dofi_bind bind = prepare(part_of(0, 64, 100), WR);
+	uint64_t first = (uintptr_t)memory[0] + 64;
+
+	dofi_bind_apply(&bind);
+	expect_sink(bind.context, first, 100, DAT_SUCCESS);
+	expect_sink(bind.context, first + 100, 0, DAT_SUCCESS);
+	expect_sink(bind.context, first + 92, 8, DAT_SUCCESS);
+	expect_sink(bind.context, first + 93, 8, DOFI_BAD_ARG(2));
+	expect_sink(bind.context, first + 101, 0, DOFI_BAD_ARG(2));
+	expect_sink(bind.context, first, 101, DOFI_BAD_ARG(2));
+	expect_sink(bind.context, first - 1, 8, DOFI_BAD_ARG(2));
+	expect_sink(0, first, 8, DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0));
+	expect_sink(bind.context ^ 0x10000, first, 8, DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0));
+}
+END_TEST
+
+START_TEST(a_sink_may_begin_at_0)
+{
+	struct dofi_bind bind = prepare(part_of(0, 64, 100), WR);
+	DAT_LMR_TRIPLET segment;
+
+	bind.zero_based = true;
+	dofi_bind_apply(&bind);
+	ck_assert_uint_eq(sink(bind.context, 10, 20, CONN, &segment), DAT_SUCCESS);
+	ck_assert_uint_eq(segment.lmr_context, CONTEXT);
+	ck_assert_uint_eq(segment.virtual_address, (uintptr_t)memory[0] + 74);
+	ck_assert_uint_eq(segment.segment_length, 20);
+}
+END_TEST
+
+/* The read stores data, and peers' contexts have all rights that it needs. */
+START_TEST(a_sink_needs_the_right_to_write)
+{
+	uint32_t context = bind_part(0, 0, 8);
+
+	expect_sink(context, (uintptr_t)memory[0], 8, DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0));
+}
+END_TEST
+
+START_TEST(a_sink_is_of_the_zone_or_the_connection)
+{
+	struct dofi_bind bind = prepare(part_of(0, 0, 8), WR);
+	DAT_LMR_TRIPLET segment;
+
+	rmr.of_ep = _i;
+	dofi_bind_apply(&bind);
+	ck_assert_uint_eq(sink(bind.context, (uintptr_t)memory[0], 8, CONN, &segment), DAT_SUCCESS);
+	ck_assert_uint_eq(sink(bind.context, (uintptr_t)memory[0], 8, CONN + 1, &segment),
+			  _i ? DOFI_ERR(DAT_PROTECTION_VIOLATION, 0) : DAT_SUCCESS);
+	pz.number++;
+	ck_assert_uint_eq(sink(bind.context, (uintptr_t)memory[0], 8, CONN, &segment),
+			  _i ? DAT_SUCCESS : DOFI_ERR(DAT_PROTECTION_VIOLATION, 0));
+}
+END_TEST
+
+/* Entries of the table that name no memory of the consumer, such as that of control slots. */
+START_TEST(a_sink_is_memory_of_the_consumer)
+{
+	struct dofi_bind bind = prepare(part_of(0, 0, 8), WR);
+	uint64_t address = (uintptr_t)memory[0];
+
+	dofi_bind_apply(&bind);
+	if (_i)
+		rmr.context ^= 0x10000; /* the RMR was bound again since the entry was read */
+	else
+		dofi_ctxtab_set_rmr(&ia.ctxtab, bind.context, NULL);
+	expect_sink(bind.context, address, 8, DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("rmr");
@@ -461,6 +558,11 @@ int main(void)
 	tcase_add_test(tc, a_peer_ends_a_context_that_it_may_use);
 	tcase_add_test(tc, an_RMR_for_one_connection_is_ended_by_that_one);
 	tcase_add_test(tc, a_context_names_memory);
+	tcase_add_test(tc, a_sink_is_the_memory_behind_an_RMR);
+	tcase_add_test(tc, a_sink_may_begin_at_0);
+	tcase_add_test(tc, a_sink_needs_the_right_to_write);
+	tcase_add_loop_test(tc, a_sink_is_of_the_zone_or_the_connection, 0, 2);
+	tcase_add_loop_test(tc, a_sink_is_memory_of_the_consumer, 0, 2);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

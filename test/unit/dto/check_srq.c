@@ -292,6 +292,20 @@ START_TEST(a_failed_creation_leaves_nothing)
 }
 END_TEST
 
+START_TEST(a_freed_srq_gives_its_receives_back)
+{
+	size_t before = 0;
+
+	for (int i = 0; i < 64; i++) {
+		ok(dofi_srq_free(new_srq(1024, 0)));
+		before = i ? before : mallinfo2().uordblks + mallinfo2().hblkhd;
+	}
+	/* Less than the receives of one SRQ */
+	ck_assert_uint_lt(mallinfo2().uordblks + mallinfo2().hblkhd,
+			  before + 1024 * sizeof(struct dofi_wr));
+}
+END_TEST
+
 START_TEST(without_memory_for_the_object_there_is_no_srq)
 {
 	DAT_SRQ_ATTR attr = {.max_recv_dtos = 1, .max_recv_iov = 1};
@@ -328,6 +342,7 @@ START_TEST(no_more_srqs_than_the_attribute_says)
 	ret_is(dofi_pz_free(pz), DOFI_BAD_STATE(PZ_IN_USE));
 	for (uint32_t i = 0; i < 4; i++)
 		ok(dofi_srq_free(srqs[i]));
+	ck_assert_int_eq(ia->wait.watchers, 0);
 	ret_is(dofi_srq_free(srqs[0]), DOFI_BAD_HANDLE(SRQ));
 }
 END_TEST
@@ -417,6 +432,31 @@ START_TEST(receives_wait_for_room)
 	ck_assert_int_eq(param_of(srq).available_dto_count, 4);
 	retry();
 	ck_assert_int_eq(fabric.taken, 4);
+	ok(dofi_srq_free(srq));
+}
+END_TEST
+
+/* A receive that waited before others once is the last one now. */
+START_TEST(receives_that_wait_again_wait_alone)
+{
+	DAT_SRQ_HANDLE srq = new_srq(4, 0);
+	struct dofi_wr *first;
+
+	fabric.answer = -FI_EAGAIN;
+	ok(post(srq));
+	first = fabric.latest;
+	ok(post(srq));
+	fabric.answer = 0;
+	retry();
+	ck_assert_int_eq(fabric.taken, 2);
+	fabric.answer = -FI_EAGAIN;
+	dofi_engine_begin(ia);
+	dofi_srq_take_back((struct dofi_srq *)srq, first);
+	dofi_engine_end(ia);
+	fabric.answer = 0;
+	retry();
+	ck_assert_int_eq(fabric.taken, 3);
+	ck_assert_ptr_eq(fabric.latest, first);
 	ok(dofi_srq_free(srq));
 }
 END_TEST
@@ -515,6 +555,30 @@ START_TEST(receives_that_the_fabric_keeps_outlive_their_SRQ)
 }
 END_TEST
 
+/* Its message was for no connection, and the SRQ ends: no late write is expected. */
+START_TEST(a_receive_that_came_back_is_not_kept_by_the_fabric)
+{
+	struct fi_ops_ep ops = {.size = sizeof(ops), .cancel = cancel};
+	struct fid_ep endpoint = {.ops = &ops};
+	DAT_SRQ_HANDLE srq = new_srq(3, 0);
+
+	dofi_list_init(&ia->orphans);
+	ok(post(srq));
+	contexts[0] = dofi_context_of(ia, fabric.latest);
+	dofi_engine_begin(ia);
+	dofi_srq_cancel((struct dofi_srq *)srq, &endpoint.fid);
+	ck_assert_int_eq(cancelled[0], 1);
+	dofi_srq_take_back((struct dofi_srq *)srq, fabric.latest);
+	ck_assert_int_eq(param_of(srq).available_dto_count, 0);
+	dofi_srq_cancel((struct dofi_srq *)srq, &endpoint.fid);
+	ck_assert_int_eq(cancelled[0], 1);
+	ck_assert_uint_eq(dofi_srq_abandon((struct dofi_srq *)srq), 0);
+	ck_assert(dofi_list_empty(&ia->orphans));
+	dofi_engine_end(ia);
+	ok(dofi_srq_free(srq));
+}
+END_TEST
+
 /* A fabric that cuts messages needs one segment more in each receive. */
 START_TEST(slots_have_room_for_the_guard)
 {
@@ -609,6 +673,7 @@ int main(void)
 	tcase_add_test(tcase, arguments_are_checked_in_their_order);
 	tcase_add_test(tcase, attributes_have_limits);
 	tcase_add_loop_test(tcase, a_failed_creation_leaves_nothing, 1, 6);
+	tcase_add_test(tcase, a_freed_srq_gives_its_receives_back);
 	tcase_add_test(tcase, without_memory_for_the_object_there_is_no_srq);
 	tcase_add_test(tcase, no_more_srqs_than_the_attribute_says);
 	tcase_add_loop_test(tcase, numbers_are_different_if_random_ones_are_not, 0, 4);
@@ -616,8 +681,10 @@ int main(void)
 	tcase_add_test(tcase, the_counts_tell_the_receives);
 	tcase_add_test(tcase, a_refused_receive_is_not_counted);
 	tcase_add_test(tcase, receives_wait_for_room);
+	tcase_add_test(tcase, receives_that_wait_again_wait_alone);
 	tcase_add_test(tcase, receives_that_wait_end_with_their_srq);
 	tcase_add_test(tcase, a_receive_that_is_refused_later_raises_the_watermark);
+	tcase_add_test(tcase, a_receive_that_came_back_is_not_kept_by_the_fabric);
 	tcase_add_test(tcase, each_receive_is_cancelled);
 	tcase_add_test(tcase, receives_that_the_fabric_keeps_outlive_their_SRQ);
 	tcase_add_test(tcase, slots_have_room_for_the_guard);

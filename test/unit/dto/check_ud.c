@@ -3,6 +3,7 @@
  * Datagrams: the library's receives, which datagrams are delivered or dropped, and sends that the
  * fabric refuses.
  */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/cm/conn.h"
@@ -85,6 +86,23 @@ int __wrap_dofi_mr_close(struct dofi_ia *of, struct fid_mr *mr)
 	ck_assert_ptr_eq(mr, &region);
 	registration.closed++;
 	return 0;
+}
+
+static bool no_memory, no_random;
+
+void *__real_calloc(size_t n, size_t size);
+T_STAND_IN void *__wrap_calloc(size_t n, size_t size);
+int __real_dofi_random(void *bytes, size_t size);
+int __wrap_dofi_random(void *bytes, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return no_memory ? NULL : __real_calloc(n, size);
+}
+
+int __wrap_dofi_random(void *bytes, size_t size)
+{
+	return no_random ? -FI_EPERM : __real_dofi_random(bytes, size);
 }
 
 static ssize_t receive(struct dofi_ia *of, struct dofi_wr *wr, void *buffer, size_t size,
@@ -531,6 +549,23 @@ START_TEST(datagrams_under_way_are_counted)
 }
 END_TEST
 
+START_TEST(datagrams_under_way_are_counted_at_each_place)
+{
+	static const uint32_t places[] = {0, 1, DOFI_UD_EPS - 1};
+	struct dofi_ud_ah ah = {.obj.ia = &ia, .number = 7};
+	struct dofi_ep **table;
+
+	open_eps();
+	table = dofi_ud_pool_eps(&ia);
+	for (uint32_t i = 0; i < DOFI_UD_EPS; i++)
+		table[i] = NULL;
+	table[places[_i]] = &eps[1];
+	ck_assert(!dofi_ud_is_sending(&ia));
+	ck_assert_int_eq(start(&eps[1], post_send(&eps[1], &ah)), 0);
+	ck_assert(dofi_ud_is_sending(&ia));
+}
+END_TEST
+
 /* --- windows --- */
 
 static void open_window(struct dofi_ud_ah *ah)
@@ -808,6 +843,36 @@ START_TEST(the_end_of_an_EP_waits_for_room)
 	ck_assert_ptr_null(eps[0].ud);
 	ck_assert_ptr_null(dofi_ud_pool_eps(&ia)[number % DOFI_UD_EPS]);
 	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ck_assert(dofi_trylock(&eps[0].lock));
+	dofi_unlock(&eps[0].lock);
+	close(ia.engine.sock_epfd);
+}
+END_TEST
+
+/* The fabric still has the datagram, and there is no memory for a copy of the ring. */
+START_TEST(the_end_of_an_EP_without_memory_waits_for_the_fabric)
+{
+	const struct dofi_upcalls with_an_end = {.linger_until = linger_is_over,
+						 .drop_datagrams = count_dropped};
+	struct dofi_ud_ah ah = {.number = 7};
+
+	open_window(&ah);
+	ia.up = &with_an_end;
+	ia.engine.reap = reap_until_room;
+	ia.engine.sock_epfd = epoll_create1(EPOLL_CLOEXEC);
+	dofi_lock_init(&ia.engine.stalled_lock);
+	dofi_list_init(&ia.engine.stalled);
+	dofi_list_init(&ia.orphans);
+	eps[0].trans = &trans;
+	ck_assert_int_eq(start(&eps[0], post_send(&eps[0], &ah)), 0);
+	eps[0].req.issue = eps[0].req.tail;
+	no_memory = true;
+	dofi_ud_close(&eps[0]);
+	no_memory = false;
+	ck_assert_uint_eq(rounds, 5);
+	ck_assert(dofi_list_empty(&ia.orphans));
+	ck_assert(dofi_trylock(&eps[0].lock));
+	dofi_unlock(&eps[0].lock);
 	close(ia.engine.sock_epfd);
 }
 END_TEST
@@ -864,6 +929,17 @@ START_TEST(the_last_number_is_found)
 }
 END_TEST
 
+START_TEST(without_random_numbers_there_is_no_UD_EP)
+{
+	no_random = true;
+	ck_assert_int_eq(open_ep(&eps[0]), -FI_EPERM);
+	ck_assert_ptr_null(eps[0].ud);
+	ck_assert(!eps[0].path_up);
+	no_random = false;
+	ck_assert_int_eq(open_ep(&eps[0]), 0);
+}
+END_TEST
+
 /* It is lost, as datagrams may be: the EP goes on. */
 START_TEST(a_datagram_without_room_on_the_evd)
 {
@@ -915,6 +991,9 @@ int main(void)
 	tcase_add_test(tc, sends_are_lost_with_the_peer_or_the_handle);
 	tcase_add_test(tc, a_local_error_is_reported);
 	tcase_add_test(tc, datagrams_under_way_are_counted);
+	tcase_add_loop_test(tc, datagrams_under_way_are_counted_at_each_place, 0, 3);
+	tcase_add_test(tc, the_end_of_an_EP_without_memory_waits_for_the_fabric);
+	tcase_add_test(tc, without_random_numbers_there_is_no_UD_EP);
 	tcase_add_test(tc, a_sender_waits_when_its_peer_takes_nothing);
 	tcase_add_test(tc, a_mark_that_the_fabric_refuses_goes_later);
 	tcase_add_test(tc, an_answer_to_no_mark_changes_nothing);

@@ -22,6 +22,8 @@ static struct dofi_ia ia;
 static struct fi_domain_attr domain_attr;
 static struct fi_info info = {.domain_attr = &domain_attr};
 static uint64_t asked, key_asked;
+static uintptr_t asked_memory;
+static size_t length_asked;
 static uint32_t ncalls, ntaken; /* the first keys that are asked for are taken already */
 
 /* --- the registration --- */
@@ -64,7 +66,9 @@ static int register_it(struct fid *fid, const void *buf, size_t len, uint64_t ac
 		       uint64_t offset, uint64_t wanted_key, uint64_t flags, struct fid_mr **mr_p,
 		       void *context)
 {
-	(void)fid, (void)buf, (void)len, (void)offset, (void)flags, (void)context;
+	(void)fid, (void)offset, (void)flags, (void)context;
+	asked_memory = (uintptr_t)buf;
+	length_asked = len;
 	asked = access;
 	key_asked = wanted_key;
 	if (ncalls++ < ntaken)
@@ -254,6 +258,31 @@ START_TEST(memory_of_a_failed_close_remains_until_the_end)
 }
 END_TEST
 
+/* Pages behind the registered part belong to it, and nothing remains after a refusal. */
+START_TEST(memory_has_room_for_what_is_not_registered)
+{
+	uint64_t key, address;
+	struct fid_mr *mr;
+	void *memory = NULL;
+
+	ck_assert_int_eq(try(READ, &mr), 0);
+	ck_assert_int_eq(dofi_mr_map(&ia, 4096, 8192, READ, &memory, &mr, &key, &address), 0);
+	ck_assert_uint_eq(length_asked, 4096);
+	ck_assert_int_eq(msync(memory, 3 * 4096, MS_ASYNC), 0);
+	dofi_mr_abandon(&ia, mr, memory, 3 * 4096);
+	dofi_mr_unmap_all(&ia);
+	for (unsigned int i = 0; i < 3; i++)
+		ck_assert_int_eq(msync((char *)memory + 4096ul * i, 4096, MS_ASYNC), -1);
+	memory = NULL;
+	register_error = -FI_EINVAL;
+	ck_assert_int_eq(dofi_mr_map(&ia, 4096, 8192, READ, &memory, &mr, &key, &address),
+			 -FI_EINVAL);
+	ck_assert_ptr_null(memory);
+	for (unsigned int i = 0; i < 3; i++)
+		ck_assert_int_eq(msync((char *)asked_memory + 4096ul * i, 4096, MS_ASYNC), -1);
+}
+END_TEST
+
 /* --- advice after a refusal --- */
 
 static struct rlimit lockable;
@@ -343,6 +372,7 @@ int main(void)
 	tcase_add_test(tc, a_registration_of_an_endpoint_is_bound_and_enabled);
 	tcase_add_loop_test(tc, a_registration_that_the_endpoint_refuses_is_closed, 0, 2);
 	tcase_add_test(tc, memory_of_a_failed_close_remains_until_the_end);
+	tcase_add_test(tc, memory_has_room_for_what_is_not_registered);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
