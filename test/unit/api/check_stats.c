@@ -4,9 +4,13 @@
 
 #include "../../../prov/ofi/api/stats.c"
 
+#include <fcntl.h>
+#include <semaphore.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static struct dofi_ia ia;
+static sem_t reported; /* counts reports about all IAs */
 
 /* --- reports are not of interest here --- */
 
@@ -18,6 +22,22 @@ void dofi_ia_report(struct dofi_ia *of, FILE *out)
 void dofi_ia_report_all(FILE *out)
 {
 	fputs("all IAs\n", out);
+	sem_post(&reported);
+}
+
+/* --- the thread that reports; the linker redirects this call --- */
+
+static int threads, thread_error;
+
+int __real_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg);
+int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg);
+
+int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	if (thread_error)
+		return thread_error;
+	threads++;
+	return __real_dofi_start_thread(thread, run, arg);
 }
 
 /* --- */
@@ -134,6 +154,156 @@ START_TEST(the_programs_handler_remains)
 }
 END_TEST
 
+/* --- the thread --- */
+
+START_TEST(a_thread_starts_only_for_those_who_ask_later)
+{
+	static const struct {
+		const char *words;
+		int threads;
+	} cases[] = {{"exit,close", 0}, {"socket", 1},      {"signal=USR1", 1},
+		     {"nonsense", 0},   {"signal=KILL", 0}, {"socket,signal=USR1,exit", 1}};
+
+	t_capture(STDERR_FILENO);
+	begin(cases[_i].words);
+	ck_assert_int_eq(threads, cases[_i].threads);
+	begin(cases[_i].words);
+	ck_assert_int_eq(threads, cases[_i].threads);
+}
+END_TEST
+
+static void await_report(void)
+{
+	struct timespec limit;
+
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += 15;
+	ck_assert_int_eq(sem_timedwait(&reported, &limit), 0);
+}
+
+START_TEST(each_signal_asks_for_a_report)
+{
+	t_capture(STDERR_FILENO);
+	ck_assert_int_eq(sem_init(&reported, 0, 0), 0);
+	begin("signal=USR1");
+	for (int i = 0; i < 3; i++) {
+		errno = 0;
+		raise(SIGUSR1);
+		ck_assert_int_eq(errno, 0);
+		await_report();
+	}
+}
+END_TEST
+
+START_TEST(a_signal_leaves_errno_alone)
+{
+	const uint64_t full = UINT64_MAX - 1;
+
+	stats.event = eventfd(0, EFD_NONBLOCK);
+	ck_assert_int_eq(write(stats.event, &full, sizeof(full)), sizeof(full));
+	errno = EBADMSG;
+	on_signal(SIGUSR1);
+	ck_assert_int_eq(errno, EBADMSG);
+}
+END_TEST
+
+/* Connects to the socket. Its name is no path, so it needs no file. */
+static int connect_to_socket(void)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int size = sprintf(name.sun_path + 1, "dat-ofi/%d/%d", (int)getpid(), DOFI_DAT_MAJOR);
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&name,
+				 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size)),
+			 0);
+	return fd;
+}
+
+START_TEST(each_connection_receives_a_report_and_its_end)
+{
+	char text[4096];
+
+	begin("socket");
+	ck_assert_int_eq(fcntl(stats.socket, F_GETFD), FD_CLOEXEC);
+	for (int i = 0; i < 3; i++) {
+		size_t size = 0;
+		int fd = connect_to_socket();
+		ssize_t n;
+
+		while ((n = read(fd, text + size, sizeof(text) - 1 - size)) > 0)
+			size += (size_t)n;
+		ck_assert_int_eq(n, 0);
+		text[size] = '\0';
+		ck_assert_ptr_nonnull(strstr(text, "DAT 2\nall IAs\n"));
+		ck_assert_uint_eq(strlen(text), size);
+		close(fd);
+	}
+}
+END_TEST
+
+static int lowest_descriptor(void)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	return fd;
+}
+
+/* A program that has closed its standard input gets descriptor 0. */
+START_TEST(a_socket_without_its_name_is_closed)
+{
+	int said = t_capture(STDERR_FILENO), free_fd;
+
+	ck_assert_int_ge(open_socket(), 0);
+	if (_i)
+		close(STDIN_FILENO);
+	free_fd = lowest_descriptor();
+	ck_assert_int_eq(open_socket(), -1);
+	ck_assert_int_eq(lowest_descriptor(), free_fd);
+	ck_assert_ptr_nonnull(strstr(t_captured(said), "stats=socket: can't listen at @dat-ofi/"));
+	ck_assert_ptr_nonnull(strstr(t_captured(said), "Address already in use"));
+}
+END_TEST
+
+START_TEST(descriptor_0_serves_reports)
+{
+	close(STDIN_FILENO);
+	begin(_i ? "signal=USR1" : "socket");
+	ck_assert_int_eq(_i ? stats.event : stats.socket, 0);
+	ck_assert_int_eq(threads, 1);
+	dofi_stats_fork_child();
+	ck_assert_int_eq(lowest_descriptor(), 0);
+}
+END_TEST
+
+START_TEST(one_socket_and_one_signal_are_enough)
+{
+	int said = t_capture(STDERR_FILENO);
+	struct sigaction now;
+
+	begin("socket,signal=USR1,socket,signal=USR2");
+	ck_assert(is_ours(SIGUSR1));
+	ck_assert_int_eq(sigaction(SIGUSR2, NULL, &now), 0);
+	ck_assert(now.sa_handler == SIG_DFL);
+	ck_assert_ptr_null(strstr(t_captured(said), "can't listen"));
+	ck_assert_ptr_nonnull(strstr(t_captured(said), "stats=signal=USR2"));
+}
+END_TEST
+
+START_TEST(without_a_thread_there_is_a_warning)
+{
+	int said = t_capture(STDERR_FILENO);
+
+	thread_error = -EAGAIN;
+	begin("socket");
+	ck_assert_ptr_nonnull(strstr(t_captured(said), strerror(EAGAIN)));
+	ck_assert_ptr_nonnull(strstr(t_captured(said), "ulimit -u"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stats");
@@ -146,5 +316,13 @@ int main(void)
 	tcase_add_test(tcase, a_forked_child_has_the_default_handler);
 	tcase_add_test(tcase, a_forked_child_starts_anew);
 	tcase_add_test(tcase, the_programs_handler_remains);
+	tcase_add_loop_test(tcase, a_thread_starts_only_for_those_who_ask_later, 0, 6);
+	tcase_add_test(tcase, each_signal_asks_for_a_report);
+	tcase_add_test(tcase, a_signal_leaves_errno_alone);
+	tcase_add_test(tcase, each_connection_receives_a_report_and_its_end);
+	tcase_add_loop_test(tcase, a_socket_without_its_name_is_closed, 0, 2);
+	tcase_add_loop_test(tcase, descriptor_0_serves_reports, 0, 2);
+	tcase_add_test(tcase, one_socket_and_one_signal_are_enough);
+	tcase_add_test(tcase, without_a_thread_there_is_a_warning);
 	return t_run(suite);
 }

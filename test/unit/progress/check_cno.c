@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define FOR_EVER DAT_TIMEOUT_INFINITE
@@ -561,6 +562,29 @@ START_TEST(descriptor_0)
 }
 END_TEST
 
+/* CNO-008 */
+START_TEST(without_descriptors_there_is_no_cno_with_one)
+{
+	struct rlimit limit, none;
+	DAT_CNO_HANDLE out = cno;
+	int fd = -2;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	t_ret(dofi_cno_new(ia, NULL, &fd, &out),
+	      DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE));
+	ck_assert_int_eq(fd, -2);
+	ck_assert_ptr_eq(out, cno);
+	ck_assert_uint_eq(ia->counts[DAT_HANDLE_TYPE_CNO], 1);
+	/* An agent needs none. */
+	t_ok(dofi_cno_create(ia, counter, &out));
+	t_ok(dofi_cno_free(out));
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+END_TEST
+
 enum { EVDS = 3, PER_EVD = 20000 };
 
 static DAT_RETURN post_many(void *arg)
@@ -703,6 +727,7 @@ int main(void)
 	tcase_add_test(tc, test_completions_are_watched_for_a_descriptor);
 	tcase_add_test(tc, test_descriptor);
 	tcase_add_test(tc, descriptor_0);
+	tcase_add_test(tc, without_descriptors_there_is_no_cno_with_one);
 	tcase_add_test(tc, test_no_event_is_missed);
 	tcase_add_test(tc, agent_frees_the_cno_that_is_modified);
 	tcase_add_test(tc, close_waits_for_calls_that_run_agents);
