@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The parameter that asks for reports: its words, and the signal before and after a fork. */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/api/stats.c"
@@ -14,14 +15,19 @@ static sem_t reported; /* counts reports about all IAs */
 
 /* --- reports are not of interest here --- */
 
+static size_t more_lines;
+
 void dofi_ia_report(struct dofi_ia *of, FILE *out)
 {
-	(void)of, (void)out;
+	ck_assert_ptr_eq(of, &ia);
+	fputs("one IA\n", out);
 }
 
 void dofi_ia_report_all(FILE *out)
 {
 	fputs("all IAs\n", out);
+	for (size_t i = 0; i < more_lines; i++)
+		fputs("more\n", out);
 	sem_post(&reported);
 }
 
@@ -38,6 +44,33 @@ int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 		return thread_error;
 	threads++;
 	return __real_dofi_start_thread(thread, run, arg);
+}
+
+/* --- who asks; the linker redirects these calls --- */
+
+static struct {
+	bool set;
+	int ret;
+	uid_t peer, own;
+} asks;
+
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
+T_STAND_IN int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
+uid_t __real_geteuid(void);
+T_STAND_IN uid_t __wrap_geteuid(void);
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+{
+	if (!asks.set)
+		return __real_getsockopt(fd, level, name, value, size);
+	ck_assert_int_eq(name, SO_PEERCRED);
+	((struct ucred *)value)->uid = asks.peer;
+	return asks.ret;
+}
+
+uid_t __wrap_geteuid(void)
+{
+	return asks.set ? asks.own : __real_geteuid();
 }
 
 /* --- */
@@ -99,8 +132,21 @@ START_TEST(a_report_goes_to_the_log_when_asked_for)
 	dofi_stats_closing(&ia);
 	ck_assert_str_eq(t_captured(said), "");
 	dofi_stats_exit();
+	ck_assert_ptr_null(strstr(t_captured(said), "one IA\n"));
 	ck_assert_ptr_nonnull(strstr(t_captured(said), "all IAs\n"));
 	ck_assert_ptr_nonnull(strstr(t_captured(said), "process"));
+}
+END_TEST
+
+START_TEST(an_ia_that_closes_is_reported_alone)
+{
+	int said = t_capture(STDERR_FILENO);
+
+	begin("close");
+	dofi_stats_closing(&ia);
+	ck_assert_ptr_nonnull(strstr(t_captured(said), "one IA\n"));
+	dofi_stats_exit();
+	ck_assert_ptr_null(strstr(t_captured(said), "all IAs\n"));
 }
 END_TEST
 
@@ -243,6 +289,89 @@ START_TEST(each_connection_receives_a_report_and_its_end)
 }
 END_TEST
 
+/* It is longer than what the socket holds, so it takes several parts. */
+START_TEST(a_long_report_arrives_whole)
+{
+	const char *lines, *end;
+	size_t room, size = 0;
+	char *text;
+	ssize_t n;
+	int fd;
+
+	more_lines = 400000;
+	begin("socket");
+	fd = connect_to_socket();
+	room = 2 * strlen("more\n") * more_lines;
+	text = malloc(room);
+	ck_assert_ptr_nonnull(text);
+	while ((n = read(fd, text + size, room - 1 - size)) > 0)
+		size += (size_t)n;
+	text[size] = '\0';
+	lines = strstr(text, "all IAs\n");
+	ck_assert_ptr_nonnull(lines);
+	lines += strlen("all IAs\n");
+	end = text + size;
+	ck_assert_uint_eq((size_t)(end - lines), strlen("more\n") * more_lines);
+	for (; lines < end; lines += strlen("more\n"))
+		if (memcmp(lines, "more\n", strlen("more\n")) != 0)
+			ck_abort_msg("the parts do not fit");
+	free(text);
+	close(fd);
+}
+END_TEST
+
+/* The user and root see counters, others do not. */
+START_TEST(the_user_and_root_are_answered)
+{
+	static const struct {
+		uid_t peer, own;
+		int ret;
+		bool answered;
+	} cases[] = {{1000, 1000, 0, true}, {0, 1000, 0, true},     {1001, 1000, 0, false},
+		     {1, 1000, 0, false},   {1000, 0, 0, false},    {0, 0, 0, true},
+		     {0, 0, -1, false},     {1000, 1000, -1, false}};
+	int listener = open_socket(), fd = connect_to_socket();
+	char letter;
+
+	asks.peer = cases[_i].peer;
+	asks.own = cases[_i].own;
+	asks.ret = cases[_i].ret;
+	asks.set = true;
+	answer(listener);
+	ck_assert_int_eq(read(fd, &letter, 1), cases[_i].answered);
+	close(listener);
+}
+END_TEST
+
+/* A program that has closed its standard input gets descriptor 0. */
+START_TEST(descriptor_0_is_answered_and_closed)
+{
+	int listener = open_socket(), fd = connect_to_socket();
+	char letter;
+
+	close(STDIN_FILENO);
+	answer(listener);
+	ck_assert_int_eq(read(fd, &letter, 1), 1);
+	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
+}
+END_TEST
+
+/* A client that is stopped must not stop all reports. This takes SEND_SECONDS. */
+START_TEST(a_client_that_does_not_read_is_given_up)
+{
+	int listener = open_socket(), stopped = connect_to_socket(), fd;
+	char letter;
+
+	more_lines = 1000000;
+	answer(listener);
+	more_lines = 0;
+	fd = connect_to_socket();
+	answer(listener);
+	ck_assert_int_eq(read(fd, &letter, 1), 1);
+	close(stopped);
+}
+END_TEST
+
 static int lowest_descriptor(void)
 {
 	int fd = open("/dev/null", O_RDONLY);
@@ -324,5 +453,10 @@ int main(void)
 	tcase_add_loop_test(tcase, descriptor_0_serves_reports, 0, 2);
 	tcase_add_test(tcase, one_socket_and_one_signal_are_enough);
 	tcase_add_test(tcase, without_a_thread_there_is_a_warning);
+	tcase_add_test(tcase, an_ia_that_closes_is_reported_alone);
+	tcase_add_loop_test(tcase, the_user_and_root_are_answered, 0, 8);
+	tcase_add_test(tcase, a_long_report_arrives_whole);
+	tcase_add_test(tcase, descriptor_0_is_answered_and_closed);
+	tcase_add_test(tcase, a_client_that_does_not_read_is_given_up);
 	return t_run(suite);
 }
