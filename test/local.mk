@@ -461,7 +461,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_attr_LDADD = $(p2_libs)
 %C%_unit_api_check_counters_SOURCES = %D%/unit/api/check_counters.c $(t_headers)
 %C%_unit_api_check_counters_CPPFLAGS = $(p2_cppflags)
-%C%_unit_api_check_counters_LINK = $(LINK) -Wl,--wrap=calloc
+%C%_unit_api_check_counters_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=dofi_engine_poll
 %C%_unit_api_check_counters_LDADD = $(p2_libs)
 %C%_unit_api_check_ep_SOURCES = %D%/unit/api/check_ep.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_api_check_ep_CPPFLAGS = $(p2_cppflags)

@@ -282,6 +282,7 @@ START_TEST(each_connection_receives_a_report_and_its_end)
 			size += (size_t)n;
 		ck_assert_int_eq(n, 0);
 		text[size] = '\0';
+		ck_assert_int_eq(strncmp(text, "dat-ofi ", 8), 0);
 		ck_assert_ptr_nonnull(strstr(text, "DAT 2\nall IAs\n"));
 		ck_assert_uint_eq(strlen(text), size);
 		close(fd);
@@ -422,6 +423,49 @@ START_TEST(one_socket_and_one_signal_are_enough)
 }
 END_TEST
 
+START_TEST(a_signal_that_can_not_be_handled_leaves_nothing)
+{
+	int said = t_capture(STDERR_FILENO), free_fd;
+
+	if (_i)
+		close(STDIN_FILENO);
+	free_fd = lowest_descriptor();
+	begin("signal=9");
+	ck_assert_ptr_nonnull(strstr(t_captured(said), "stats=signal=9: can't handle it: "));
+	ck_assert_ptr_nonnull(strstr(t_captured(said), strerror(EINVAL)));
+	ck_assert_int_eq(lowest_descriptor(), free_fd);
+	ck_assert_int_eq(threads, 0);
+	dofi_stats_fork_child();
+	begin("signal=9,signal=USR1");
+	ck_assert(is_ours(SIGUSR1));
+	ck_assert_int_eq(threads, 1);
+}
+END_TEST
+
+/* The second fork finds a program that handles the signal itself. */
+START_TEST(a_handler_of_the_child_remains)
+{
+	struct sigaction now;
+
+	begin("signal=USR2");
+	dofi_stats_fork_child();
+	signal(SIGUSR2, SIG_IGN);
+	dofi_stats_fork_child();
+	ck_assert_int_eq(sigaction(SIGUSR2, NULL, &now), 0);
+	ck_assert(now.sa_handler == SIG_IGN);
+}
+END_TEST
+
+/* Another thread opens an IA when the process forks. */
+START_TEST(a_child_does_not_wait_for_threads_of_its_parent)
+{
+	pthread_mutex_lock(&stats.lock);
+	dofi_stats_fork_child();
+	begin("exit");
+	ck_assert(stats.on_exit);
+}
+END_TEST
+
 START_TEST(without_a_thread_there_is_a_warning)
 {
 	int said = t_capture(STDERR_FILENO);
@@ -458,5 +502,8 @@ int main(void)
 	tcase_add_test(tcase, a_long_report_arrives_whole);
 	tcase_add_test(tcase, descriptor_0_is_answered_and_closed);
 	tcase_add_test(tcase, a_client_that_does_not_read_is_given_up);
+	tcase_add_loop_test(tcase, a_signal_that_can_not_be_handled_leaves_nothing, 0, 2);
+	tcase_add_test(tcase, a_handler_of_the_child_remains);
+	tcase_add_test(tcase, a_child_does_not_wait_for_threads_of_its_parent);
 	return t_run(suite);
 }
