@@ -34,7 +34,7 @@ void dofi_ia_report_all(FILE *out)
 /* --- the thread that reports; the linker redirects this call --- */
 
 static int threads, thread_error;
-static bool child; /* the test acts as a child, in which the thread does not exist */
+static bool acts_as_child; /* the test acts as a child, in which the thread does not exist */
 
 static void *nothing(void *arg)
 {
@@ -49,7 +49,7 @@ int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 	if (thread_error)
 		return thread_error;
 	threads++;
-	return __real_dofi_start_thread(thread, child ? nothing : run, arg);
+	return __real_dofi_start_thread(thread, acts_as_child ? nothing : run, arg);
 }
 
 /* --- who asks; the linker redirects these calls --- */
@@ -406,7 +406,7 @@ END_TEST
 
 START_TEST(descriptor_0_serves_reports)
 {
-	child = true;
+	acts_as_child = true;
 	close(STDIN_FILENO);
 	begin(_i ? "signal=USR1" : "socket");
 	ck_assert_int_eq(_i ? stats.event : stats.socket, 0);
@@ -454,7 +454,7 @@ START_TEST(a_handler_of_the_child_remains)
 {
 	struct sigaction now;
 
-	child = true;
+	acts_as_child = true;
 	begin("signal=USR2");
 	dofi_stats_fork_child();
 	signal(SIGUSR2, SIG_IGN);
