@@ -69,6 +69,7 @@ unit_tests = \
 	%D%/unit/api/check_counters \
 	%D%/unit/api/check_ep \
 	%D%/unit/api/check_ep_connect \
+	%D%/unit/api/check_ia \
 	%D%/unit/api/check_ia_choose \
 	%D%/unit/api/check_ia_list \
 	%D%/unit/api/check_ia_steps \
@@ -285,11 +286,11 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 
 %C%_unit_registry_check_nomem1_SOURCES = %D%/unit/registry/check_nomem.c $(t_headers)
 %C%_unit_registry_check_nomem1_CPPFLAGS = $(t1_cppflags)
-%C%_unit_registry_check_nomem1_LINK = $(LINK) -Wl,--wrap=calloc
+%C%_unit_registry_check_nomem1_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=free
 %C%_unit_registry_check_nomem1_LDADD = src/libdatr1.a $(CHECK_LIBS)
 %C%_unit_registry_check_nomem2_SOURCES = %D%/unit/registry/check_nomem.c $(t_headers)
 %C%_unit_registry_check_nomem2_CPPFLAGS = $(t2_cppflags)
-%C%_unit_registry_check_nomem2_LINK = $(LINK) -Wl,--wrap=calloc
+%C%_unit_registry_check_nomem2_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=free
 %C%_unit_registry_check_nomem2_LDADD = src/libdatr2.a $(CHECK_LIBS)
 
 # The provider that these programs load uses symbols of the program, hence -export-dynamic.
@@ -469,7 +470,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_attr_LDADD = $(p2_libs)
 %C%_unit_api_check_counters_SOURCES = %D%/unit/api/check_counters.c $(t_headers)
 %C%_unit_api_check_counters_CPPFLAGS = $(p2_cppflags)
-%C%_unit_api_check_counters_LINK = $(LINK) -Wl,--wrap=calloc
+%C%_unit_api_check_counters_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=dofi_engine_poll
 %C%_unit_api_check_counters_LDADD = $(p2_libs)
 %C%_unit_api_check_ep_SOURCES = %D%/unit/api/check_ep.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_api_check_ep_CPPFLAGS = $(p2_cppflags)
@@ -480,8 +481,15 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ep_connect_LINK = $(LINK) -Wl,--wrap=dofi_conn_start -Wl,--wrap=dofi_conn_disconnect \
 	-Wl,--wrap=dofi_conn_end_now
 %C%_unit_api_check_ep_connect_LDADD = $(p2_libs)
+%C%_unit_api_check_ia_SOURCES = %D%/unit/api/check_ia.c $(t_headers)
+%C%_unit_api_check_ia_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ia_LINK = $(LINK) -Wl,--wrap=dofi_start_thread
+%C%_unit_api_check_ia_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_choose_SOURCES = %D%/unit/api/check_ia_choose.c $(t_headers)
 %C%_unit_api_check_ia_choose_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ia_choose_LINK = $(LINK) -Wl,--wrap=dofi_params_load -Wl,--wrap=dofi_mr_cache_choose \
+	-Wl,--wrap=dofi_fabric_env_prepare -Wl,--wrap=dofi_select -Wl,--wrap=dofi_select_addr \
+	-Wl,--wrap=dofi_nic_place_thread -Wl,--wrap=dofi_attr_init
 %C%_unit_api_check_ia_choose_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_list_SOURCES = %D%/unit/api/check_ia_list.c $(t_headers)
 %C%_unit_api_check_ia_list_CPPFLAGS = $(p2_cppflags)
@@ -496,6 +504,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ia_steps_LDADD = $(p2_libs)
 %C%_unit_api_check_stats_SOURCES = %D%/unit/api/check_stats.c $(t_headers)
 %C%_unit_api_check_stats_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_stats_LINK = $(LINK) -Wl,--wrap=dofi_start_thread -Wl,--wrap=getsockopt \
+	-Wl,--wrap=geteuid
 %C%_unit_api_check_stats_LDADD = $(p2_libs)
 %C%_unit_progress_check_cqs_SOURCES = %D%/unit/progress/check_cqs.c $(t_headers)
 %C%_unit_progress_check_cqs_CPPFLAGS = $(p2_cppflags)

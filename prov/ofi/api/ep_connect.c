@@ -5,7 +5,6 @@
  */
 #include "api/ep_connect.h"
 
-#include "base/addr.h"
 #include "cm/conn.h"
 #include "cm/conn_end.h"
 #include "cm/connect.h"
@@ -17,7 +16,7 @@
 #include "cm/wire.h"
 #include "progress/engine.h"
 
-#include <errno.h>
+#include <sys/socket.h>
 
 static DAT_RETURN private_ok(DAT_COUNT size, const void *data)
 {
@@ -30,11 +29,9 @@ static DAT_RETURN private_ok(DAT_COUNT size, const void *data)
 
 static DAT_RETURN address_ok(const struct dofi_ia *ia, const struct sockaddr *remote)
 {
-	struct sockaddr_storage copy;
-
-	if (!dofi_addr_set(&copy, remote, 0))
+	if (remote->sa_family != AF_INET && remote->sa_family != AF_INET6)
 		return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
-	if (copy.ss_family != ia->addr.ss_family)
+	if (remote->sa_family != ia->addr.ss_family)
 		return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE);
 	return DAT_SUCCESS;
 }

@@ -87,7 +87,7 @@ static void answer(int listener)
 	const struct timeval limit = {.tv_sec = SEND_SECONDS};
 	char *text;
 	size_t size, sent = 0;
-	ssize_t n = 0;
+	ssize_t n;
 
 	if (fd < 0)
 		return;
@@ -132,7 +132,6 @@ static void on_signal(int number)
 	(void)number;
 	if (write(stats.event, &one, sizeof(one)) < 0)
 		errno = saved_errno; /* the eventfd is full: a report is pending in any case */
-	errno = saved_errno;
 }
 
 /* "USR2", "SIGUSR2" or a number; 0 if it is none. */
@@ -176,11 +175,14 @@ static void open_signal(const char *word)
 		return;
 	}
 	stats.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (stats.event < 0 || sigaction(number, &action, NULL)) {
-		DOFI_LOG_W("stats=signal=%s: can't handle it: %s", word, strerror(errno));
+	if (stats.event >= 0 && !sigaction(number, &action, NULL)) {
+		stats.signal = number;
 		return;
 	}
-	stats.signal = number;
+	DOFI_LOG_W("stats=signal=%s: can't handle it: %s", word, strerror(errno));
+	if (stats.event >= 0)
+		close(stats.event);
+	stats.event = -1;
 }
 
 /* --- start and end --- */

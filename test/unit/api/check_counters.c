@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define EPS     3
 #define LIMIT_S 20
@@ -47,6 +48,22 @@ void *__wrap_calloc(size_t number, size_t size)
 		now();
 	}
 	return __real_calloc(number, size);
+}
+
+/* --- what happens while a call reads completions --- */
+
+static void (*at_poll)(void);
+
+void __real_dofi_engine_poll(struct dofi_ia *of);
+void __wrap_dofi_engine_poll(struct dofi_ia *of);
+
+void __wrap_dofi_engine_poll(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	if (at_poll)
+		at_poll();
+	else
+		__real_dofi_engine_poll(of);
 }
 
 /* --- */
@@ -314,6 +331,60 @@ START_TEST(one_counter_or_all_are_read)
 }
 END_TEST
 
+START_TEST(the_first_counter_is_read_alone)
+{
+	_Atomic uint64_t *counters;
+	void *handle;
+	int n;
+
+	publish();
+	handle = handle_of(_i, &counters, &n);
+	counters[0] = 7;
+	ck_assert_uint_eq(dofi_count_query(handle, 0, values, 0), DAT_SUCCESS);
+	ck_assert_uint_eq(values[0], 7);
+	ck_assert_uint_eq(values[1], ALONE);
+}
+END_TEST
+
+static void count_one(void)
+{
+	evd.counters[0]++;
+}
+
+static void free_evd(void)
+{
+	atomic_store(&evd.obj.magic, 0);
+}
+
+/* Operations that are complete are counted. An agent that runs meanwhile may free the object. */
+START_TEST(a_query_reads_completions_first)
+{
+	publish();
+	at_poll = count_one;
+	ck_assert_uint_eq(dofi_count_query(&evd, 0, values, 0), DAT_SUCCESS);
+	ck_assert_uint_eq(values[0], 1);
+	at_poll = free_evd;
+	ck_assert_uint_eq(dofi_count_query(&evd, 0, values, 0),
+			  DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1));
+}
+END_TEST
+
+START_TEST(a_printed_counter_tells_its_host)
+{
+	char host[256] = "";
+	int said;
+
+	publish();
+	ck_assert_int_eq(gethostname(host, sizeof(host) - 1), 0);
+	said = t_capture(STDOUT_FILENO);
+	ck_assert_uint_eq(dofi_count_print(&evd, 0, 0), DAT_SUCCESS);
+	ck_assert_int_eq(strncmp(t_captured(said), host, strlen(host)), 0);
+	ck_assert_int_eq(t_captured(said)[strlen(host)], ':');
+	/* it is alone */
+	ck_assert_str_eq(strchr(t_captured(said), '\n'), "\n");
+}
+END_TEST
+
 START_TEST(a_query_of_counters_checks_its_arguments)
 {
 	static _Alignas(16) struct dofi_obj pz;
@@ -408,6 +479,9 @@ int main(void)
 	tcase_add_test(tcase, the_report_counts_what_is_outstanding);
 	tcase_add_test(tcase, the_report_tells_who_waits_for_events);
 	tcase_add_loop_test(tcase, one_counter_or_all_are_read, 0, 3);
+	tcase_add_loop_test(tcase, the_first_counter_is_read_alone, 0, 3);
+	tcase_add_test(tcase, a_query_reads_completions_first);
+	tcase_add_test(tcase, a_printed_counter_tells_its_host);
 	tcase_add_test(tcase, a_query_of_counters_checks_its_arguments);
 	tcase_add_test(tcase, counters_are_printed_with_their_names);
 	return t_run(suite);

@@ -27,6 +27,147 @@ static void be(const char *provider, enum fi_ep_type type, uint32_t protocol, ui
 	know_fabric(&ia);
 }
 
+/* --- the steps of the choice; the linker redirects these calls --- */
+
+enum { PARAMS, CACHE, ENV, SELECT, ADDRESS, STEPS };
+
+static int failing = STEPS, failure; /* the step that fails, and how */
+static int steps;
+static bool placed, described;
+
+int __wrap_dofi_params_load(struct dofi_params *p, const char *name, const char *text);
+int __wrap_dofi_mr_cache_choose(const char *name, const struct dofi_params *p);
+int __wrap_dofi_fabric_env_prepare(const char *name, const struct dofi_params *p);
+int __wrap_dofi_select(const char *name, const struct dofi_params *p, struct fi_info **info_p,
+		       struct dofi_nic *nic_p);
+int __wrap_dofi_select_addr(const char *name, const struct dofi_params *p, const struct fi_info *of,
+			    struct sockaddr_storage *addr_p);
+void __wrap_dofi_nic_place_thread(const struct dofi_params *p, struct dofi_nic *nic);
+void __wrap_dofi_attr_init(struct dofi_ia *of);
+
+static int step(int number, const struct dofi_params *p)
+{
+	ck_assert_int_eq(steps++, number);
+	ck_assert_ptr_eq(p, &ia.params);
+	return number == failing ? failure : 0;
+}
+
+int __wrap_dofi_params_load(struct dofi_params *p, const char *name, const char *text)
+{
+	ck_assert_ptr_eq(name, ia.name);
+	ck_assert_str_eq(text, "words");
+	strcpy(p->srq_ep_broken, "yes");
+	return step(PARAMS, p);
+}
+
+int __wrap_dofi_mr_cache_choose(const char *name, const struct dofi_params *p)
+{
+	ck_assert_ptr_eq(name, ia.name);
+	return step(CACHE, p);
+}
+
+int __wrap_dofi_fabric_env_prepare(const char *name, const struct dofi_params *p)
+{
+	ck_assert_ptr_eq(name, ia.name);
+	return step(ENV, p);
+}
+
+int __wrap_dofi_select(const char *name, const struct dofi_params *p, struct fi_info **info_p,
+		       struct dofi_nic *nic_p)
+{
+	ck_assert_ptr_eq(name, ia.name);
+	ck_assert_ptr_eq(nic_p, &ia.nic);
+	*info_p = &info;
+	return step(SELECT, p);
+}
+
+int __wrap_dofi_select_addr(const char *name, const struct dofi_params *p, const struct fi_info *of,
+			    struct sockaddr_storage *addr_p)
+{
+	ck_assert_ptr_eq(name, ia.name);
+	ck_assert_ptr_eq(of, &info);
+	ck_assert_ptr_eq(addr_p, &ia.addr);
+	return step(ADDRESS, p);
+}
+
+void __wrap_dofi_nic_place_thread(const struct dofi_params *p, struct dofi_nic *nic)
+{
+	ck_assert_ptr_eq(p, &ia.params);
+	ck_assert_ptr_eq(nic, &ia.nic);
+	placed = true;
+}
+
+void __wrap_dofi_attr_init(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	described = true;
+}
+
+static DAT_RETURN choose(void)
+{
+	fabric_attr.prov_name = (char *)(uintptr_t) "shm";
+	ep_attr.type = FI_EP_RDM;
+	ep_attr.protocol = FI_PROTO_SHM;
+	info.caps = FI_MSG;
+	strcpy(ia.name, "test");
+	return dofi_ia_choose(&ia, "words");
+}
+
+/* The environment is set before libfabric reads it, and the transport is known at the end. */
+START_TEST(the_steps_of_the_choice_follow_each_other)
+{
+	ck_assert_uint_eq(choose(), DAT_SUCCESS);
+	ck_assert_int_eq(steps, STEPS);
+	ck_assert_str_eq(ia.trans->name, "rdm");
+	ck_assert(ia.tells_last_receive);
+	ck_assert(placed && described);
+}
+END_TEST
+
+START_TEST(a_step_that_fails_is_the_last_one)
+{
+	failing = _i;
+	failure = -FI_EINVAL;
+	ck_assert_uint_eq(choose(), DOFI_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
+	ck_assert_int_eq(steps, _i + 1);
+	ck_assert(!placed && !described);
+	ck_assert(!ia.trans == (_i <= SELECT));
+}
+END_TEST
+
+START_TEST(a_word_that_is_not_known_ends_the_choice)
+{
+	t_capture(STDERR_FILENO);
+	strcpy(ia.params.last_byte, "nobody");
+	ck_assert_uint_eq(choose(), DOFI_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
+	ck_assert_int_eq(steps, ADDRESS);
+	/* a later word is not looked at */
+	ck_assert(!ia.tells_last_receive);
+}
+END_TEST
+
+START_TEST(what_is_missing_is_told)
+{
+	static const struct {
+		int failure;
+		DAT_RETURN ret;
+		const char *advice;
+	} cases[] = {
+		{-FI_ENOMEM, DOFI_NO_MEMORY, ""},
+		{-EMFILE, DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE), "ulimit -n"},
+	};
+	int said = t_capture(STDERR_FILENO);
+
+	failing = SELECT;
+	failure = cases[_i].failure;
+	ck_assert_uint_eq(choose(), cases[_i].ret);
+	ck_assert_ptr_nonnull(strstr(t_captured(said), cases[_i].advice));
+	ck_assert(!*cases[_i].advice == !*t_captured(said));
+}
+END_TEST
+
+/* --- what an IA knows --- */
+
 /* Without FI_LOCAL_COMM efa uses the card within a host; other providers would refuse a peer. */
 START_TEST(only_efa_is_opened_without_peers_of_its_host)
 {
@@ -127,5 +268,9 @@ int main(void)
 	tcase_add_test(tcase, completion_queues_of_devices_begin_small);
 	tcase_add_loop_test(tcase, the_last_byte_is_an_operation_if_it_must_be_or_shall_be, 0, 6);
 	tcase_add_test(tcase, unknown_words_are_refused_with_the_known_ones);
+	tcase_add_test(tcase, the_steps_of_the_choice_follow_each_other);
+	tcase_add_loop_test(tcase, a_step_that_fails_is_the_last_one, 0, STEPS);
+	tcase_add_test(tcase, a_word_that_is_not_known_ends_the_choice);
+	tcase_add_loop_test(tcase, what_is_missing_is_told, 0, 2);
 	return t_run(suite);
 }

@@ -1,23 +1,82 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The parameter that asks for reports: its words, and the signal before and after a fork. */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/api/stats.c"
 
+#include <fcntl.h>
+#include <semaphore.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static struct dofi_ia ia;
+static sem_t reported; /* counts reports about all IAs */
 
 /* --- reports are not of interest here --- */
 
+static size_t more_lines;
+
 void dofi_ia_report(struct dofi_ia *of, FILE *out)
 {
-	(void)of, (void)out;
+	ck_assert_ptr_eq(of, &ia);
+	fputs("one IA\n", out);
 }
 
 void dofi_ia_report_all(FILE *out)
 {
 	fputs("all IAs\n", out);
+	for (size_t i = 0; i < more_lines; i++)
+		fputs("more\n", out);
+	sem_post(&reported);
+}
+
+/* --- the thread that reports; the linker redirects this call --- */
+
+static int threads, thread_error;
+static bool acts_as_child; /* the test acts as a child, in which the thread does not exist */
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+int __real_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg);
+int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg);
+
+int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	if (thread_error)
+		return thread_error;
+	threads++;
+	return __real_dofi_start_thread(thread, acts_as_child ? nothing : run, arg);
+}
+
+/* --- who asks; the linker redirects these calls --- */
+
+static struct {
+	bool set;
+	int ret;
+	uid_t peer, own;
+} asks;
+
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
+T_STAND_IN int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
+uid_t __real_geteuid(void);
+T_STAND_IN uid_t __wrap_geteuid(void);
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+{
+	if (!asks.set)
+		return __real_getsockopt(fd, level, name, value, size);
+	ck_assert_int_eq(name, SO_PEERCRED);
+	((struct ucred *)value)->uid = asks.peer;
+	return asks.ret;
+}
+
+uid_t __wrap_geteuid(void)
+{
+	return asks.set ? asks.own : __real_geteuid();
 }
 
 /* --- */
@@ -79,8 +138,21 @@ START_TEST(a_report_goes_to_the_log_when_asked_for)
 	dofi_stats_closing(&ia);
 	ck_assert_str_eq(t_captured(said), "");
 	dofi_stats_exit();
+	ck_assert_ptr_null(strstr(t_captured(said), "one IA\n"));
 	ck_assert_ptr_nonnull(strstr(t_captured(said), "all IAs\n"));
 	ck_assert_ptr_nonnull(strstr(t_captured(said), "process"));
+}
+END_TEST
+
+START_TEST(an_ia_that_closes_is_reported_alone)
+{
+	int said = t_capture(STDERR_FILENO);
+
+	begin("close");
+	dofi_stats_closing(&ia);
+	ck_assert_ptr_nonnull(strstr(t_captured(said), "one IA\n"));
+	dofi_stats_exit();
+	ck_assert_ptr_null(strstr(t_captured(said), "all IAs\n"));
 }
 END_TEST
 
@@ -134,6 +206,285 @@ START_TEST(the_programs_handler_remains)
 }
 END_TEST
 
+/* --- the thread --- */
+
+START_TEST(a_thread_starts_only_for_those_who_ask_later)
+{
+	static const struct {
+		const char *words;
+		int threads;
+	} cases[] = {{"exit,close", 0}, {"socket", 1},      {"signal=USR1", 1},
+		     {"nonsense", 0},   {"signal=KILL", 0}, {"socket,signal=USR1,exit", 1}};
+
+	t_capture(STDERR_FILENO);
+	begin(cases[_i].words);
+	ck_assert_int_eq(threads, cases[_i].threads);
+	begin(cases[_i].words);
+	ck_assert_int_eq(threads, cases[_i].threads);
+}
+END_TEST
+
+static void await_report(void)
+{
+	struct timespec limit;
+
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += 15;
+	ck_assert_int_eq(sem_timedwait(&reported, &limit), 0);
+}
+
+START_TEST(each_signal_asks_for_a_report)
+{
+	t_capture(STDERR_FILENO);
+	ck_assert_int_eq(sem_init(&reported, 0, 0), 0);
+	begin("signal=USR1");
+	for (int i = 0; i < 3; i++) {
+		errno = 0;
+		raise(SIGUSR1);
+		ck_assert_int_eq(errno, 0);
+		await_report();
+	}
+}
+END_TEST
+
+START_TEST(a_signal_leaves_errno_alone)
+{
+	const uint64_t full = UINT64_MAX - 1;
+
+	stats.event = eventfd(0, EFD_NONBLOCK);
+	ck_assert_int_eq(write(stats.event, &full, sizeof(full)), sizeof(full));
+	errno = EBADMSG;
+	on_signal(SIGUSR1);
+	ck_assert_int_eq(errno, EBADMSG);
+}
+END_TEST
+
+/* Connects to the socket. Its name is no path, so it needs no file. */
+static int connect_to_socket(void)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int size = sprintf(name.sun_path + 1, "dat-ofi/%d/%d", (int)getpid(), DOFI_DAT_MAJOR);
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&name,
+				 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size)),
+			 0);
+	return fd;
+}
+
+START_TEST(each_connection_receives_a_report_and_its_end)
+{
+	char text[4096];
+
+	begin("socket");
+	ck_assert_int_eq(fcntl(stats.socket, F_GETFD), FD_CLOEXEC);
+	for (int i = 0; i < 3; i++) {
+		size_t size = 0;
+		int fd = connect_to_socket();
+		ssize_t n;
+
+		while ((n = read(fd, text + size, sizeof(text) - 1 - size)) > 0)
+			size += (size_t)n;
+		ck_assert_int_eq(n, 0);
+		text[size] = '\0';
+		ck_assert_int_eq(strncmp(text, "dat-ofi ", 8), 0);
+		ck_assert_ptr_nonnull(strstr(text, "DAT 2\nall IAs\n"));
+		ck_assert_uint_eq(strlen(text), size);
+		close(fd);
+	}
+}
+END_TEST
+
+/* It is longer than what the socket holds, so it takes several parts. */
+START_TEST(a_long_report_arrives_whole)
+{
+	const char *lines, *end;
+	size_t room, size = 0;
+	char *text;
+	ssize_t n;
+	int fd;
+
+	more_lines = 400000;
+	begin("socket");
+	fd = connect_to_socket();
+	room = 2 * strlen("more\n") * more_lines;
+	text = malloc(room);
+	ck_assert_ptr_nonnull(text);
+	while ((n = read(fd, text + size, room - 1 - size)) > 0)
+		size += (size_t)n;
+	text[size] = '\0';
+	lines = strstr(text, "all IAs\n");
+	ck_assert_ptr_nonnull(lines);
+	lines += strlen("all IAs\n");
+	end = text + size;
+	ck_assert_uint_eq((size_t)(end - lines), strlen("more\n") * more_lines);
+	for (; lines < end; lines += strlen("more\n"))
+		if (memcmp(lines, "more\n", strlen("more\n")) != 0)
+			ck_abort_msg("the parts do not fit");
+	free(text);
+	close(fd);
+}
+END_TEST
+
+/* The user and root see counters, others do not. */
+START_TEST(the_user_and_root_are_answered)
+{
+	static const struct {
+		uid_t peer, own;
+		int ret;
+		bool answered;
+	} cases[] = {{1000, 1000, 0, true}, {0, 1000, 0, true},     {1001, 1000, 0, false},
+		     {1, 1000, 0, false},   {1000, 0, 0, false},    {0, 0, 0, true},
+		     {0, 0, -1, false},     {1000, 1000, -1, false}};
+	int listener = open_socket(), fd = connect_to_socket();
+	char letter;
+
+	asks.peer = cases[_i].peer;
+	asks.own = cases[_i].own;
+	asks.ret = cases[_i].ret;
+	asks.set = true;
+	answer(listener);
+	ck_assert_int_eq(read(fd, &letter, 1), cases[_i].answered);
+	close(listener);
+}
+END_TEST
+
+/* A program that has closed its standard input gets descriptor 0. */
+START_TEST(descriptor_0_is_answered_and_closed)
+{
+	int listener = open_socket(), fd = connect_to_socket();
+	char letter;
+
+	close(STDIN_FILENO);
+	answer(listener);
+	ck_assert_int_eq(read(fd, &letter, 1), 1);
+	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
+}
+END_TEST
+
+/* A client that is stopped must not stop all reports. This takes SEND_SECONDS. */
+START_TEST(a_client_that_does_not_read_is_given_up)
+{
+	int listener = open_socket(), stopped = connect_to_socket(), fd;
+	char letter;
+
+	more_lines = 1000000;
+	answer(listener);
+	more_lines = 0;
+	fd = connect_to_socket();
+	answer(listener);
+	ck_assert_int_eq(read(fd, &letter, 1), 1);
+	close(stopped);
+}
+END_TEST
+
+static int lowest_descriptor(void)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	return fd;
+}
+
+/* A program that has closed its standard input gets descriptor 0. */
+START_TEST(a_socket_without_its_name_is_closed)
+{
+	int said = t_capture(STDERR_FILENO), free_fd;
+
+	ck_assert_int_ge(open_socket(), 0);
+	if (_i)
+		close(STDIN_FILENO);
+	free_fd = lowest_descriptor();
+	ck_assert_int_eq(open_socket(), -1);
+	ck_assert_int_eq(lowest_descriptor(), free_fd);
+	ck_assert_ptr_nonnull(strstr(t_captured(said), "stats=socket: can't listen at @dat-ofi/"));
+	ck_assert_ptr_nonnull(strstr(t_captured(said), "Address already in use"));
+}
+END_TEST
+
+START_TEST(descriptor_0_serves_reports)
+{
+	acts_as_child = true;
+	close(STDIN_FILENO);
+	begin(_i ? "signal=USR1" : "socket");
+	ck_assert_int_eq(_i ? stats.event : stats.socket, 0);
+	ck_assert_int_eq(threads, 1);
+	dofi_stats_fork_child();
+	ck_assert_int_eq(lowest_descriptor(), 0);
+}
+END_TEST
+
+START_TEST(one_socket_and_one_signal_are_enough)
+{
+	int said = t_capture(STDERR_FILENO);
+	struct sigaction now;
+
+	begin("socket,signal=USR1,socket,signal=USR2");
+	ck_assert(is_ours(SIGUSR1));
+	ck_assert_int_eq(sigaction(SIGUSR2, NULL, &now), 0);
+	ck_assert(now.sa_handler == SIG_DFL);
+	ck_assert_ptr_null(strstr(t_captured(said), "can't listen"));
+	ck_assert_ptr_nonnull(strstr(t_captured(said), "stats=signal=USR2"));
+}
+END_TEST
+
+START_TEST(a_signal_that_can_not_be_handled_leaves_nothing)
+{
+	int said = t_capture(STDERR_FILENO), free_fd;
+
+	if (_i)
+		close(STDIN_FILENO);
+	free_fd = lowest_descriptor();
+	begin("signal=9");
+	ck_assert_ptr_nonnull(strstr(t_captured(said), "stats=signal=9: can't handle it: "));
+	ck_assert_ptr_nonnull(strstr(t_captured(said), strerror(EINVAL)));
+	ck_assert_int_eq(lowest_descriptor(), free_fd);
+	ck_assert_int_eq(threads, 0);
+	dofi_stats_fork_child();
+	begin("signal=9,signal=USR1");
+	ck_assert(is_ours(SIGUSR1));
+	ck_assert_int_eq(threads, 1);
+}
+END_TEST
+
+/* The second fork finds a program that handles the signal itself. */
+START_TEST(a_handler_of_the_child_remains)
+{
+	struct sigaction now;
+
+	acts_as_child = true;
+	begin("signal=USR2");
+	dofi_stats_fork_child();
+	signal(SIGUSR2, SIG_IGN);
+	dofi_stats_fork_child();
+	ck_assert_int_eq(sigaction(SIGUSR2, NULL, &now), 0);
+	ck_assert(now.sa_handler == SIG_IGN);
+}
+END_TEST
+
+/* Another thread opens an IA when the process forks. */
+START_TEST(a_child_does_not_wait_for_threads_of_its_parent)
+{
+	pthread_mutex_lock(&stats.lock);
+	dofi_stats_fork_child();
+	begin("exit");
+	ck_assert(stats.on_exit);
+}
+END_TEST
+
+START_TEST(without_a_thread_there_is_a_warning)
+{
+	int said = t_capture(STDERR_FILENO);
+
+	thread_error = -EAGAIN;
+	begin("socket");
+	ck_assert_ptr_nonnull(strstr(t_captured(said), strerror(EAGAIN)));
+	ck_assert_ptr_nonnull(strstr(t_captured(said), "ulimit -u"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stats");
@@ -146,5 +497,21 @@ int main(void)
 	tcase_add_test(tcase, a_forked_child_has_the_default_handler);
 	tcase_add_test(tcase, a_forked_child_starts_anew);
 	tcase_add_test(tcase, the_programs_handler_remains);
+	tcase_add_loop_test(tcase, a_thread_starts_only_for_those_who_ask_later, 0, 6);
+	tcase_add_test(tcase, each_signal_asks_for_a_report);
+	tcase_add_test(tcase, a_signal_leaves_errno_alone);
+	tcase_add_test(tcase, each_connection_receives_a_report_and_its_end);
+	tcase_add_loop_test(tcase, a_socket_without_its_name_is_closed, 0, 2);
+	tcase_add_loop_test(tcase, descriptor_0_serves_reports, 0, 2);
+	tcase_add_test(tcase, one_socket_and_one_signal_are_enough);
+	tcase_add_test(tcase, without_a_thread_there_is_a_warning);
+	tcase_add_test(tcase, an_ia_that_closes_is_reported_alone);
+	tcase_add_loop_test(tcase, the_user_and_root_are_answered, 0, 8);
+	tcase_add_test(tcase, a_long_report_arrives_whole);
+	tcase_add_test(tcase, descriptor_0_is_answered_and_closed);
+	tcase_add_test(tcase, a_client_that_does_not_read_is_given_up);
+	tcase_add_loop_test(tcase, a_signal_that_can_not_be_handled_leaves_nothing, 0, 2);
+	tcase_add_test(tcase, a_handler_of_the_child_remains);
+	tcase_add_test(tcase, a_child_does_not_wait_for_threads_of_its_parent);
 	return t_run(suite);
 }

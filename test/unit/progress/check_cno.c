@@ -20,6 +20,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define FOR_EVER DAT_TIMEOUT_INFINITE
@@ -648,6 +649,29 @@ START_TEST(a_due_agent_is_told_of_living_evds_only)
 }
 END_TEST
 
+/* CNO-008 */
+START_TEST(without_descriptors_there_is_no_cno_with_one)
+{
+	struct rlimit limit, none;
+	DAT_CNO_HANDLE out = cno;
+	int fd = -2;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	t_ret(dofi_cno_new(ia, NULL, &fd, &out),
+	      DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE));
+	ck_assert_int_eq(fd, -2);
+	ck_assert_ptr_eq(out, cno);
+	ck_assert_uint_eq(ia->counts[DAT_HANDLE_TYPE_CNO], 1);
+	/* An agent needs none. */
+	t_ok(dofi_cno_create(ia, counter, &out));
+	t_ok(dofi_cno_free(out));
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+END_TEST
+
 enum { EVDS = 3, PER_EVD = 20000 };
 
 static DAT_RETURN post_many(void *arg)
@@ -794,6 +818,7 @@ int main(void)
 	tcase_add_test(tc, a_descriptor_that_is_gone_is_reported);
 	tcase_add_test(tc, a_muted_cno_calls_no_agent);
 	tcase_add_test(tc, a_due_agent_is_told_of_living_evds_only);
+	tcase_add_test(tc, without_descriptors_there_is_no_cno_with_one);
 	tcase_add_test(tc, test_no_event_is_missed);
 	tcase_add_test(tc, agent_frees_the_cno_that_is_modified);
 	tcase_add_test(tc, close_waits_for_calls_that_run_agents);

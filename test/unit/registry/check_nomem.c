@@ -6,15 +6,25 @@
 #include "../../lib/unit.h"
 
 static int calls_until_failure; /* 0: never */
+static void *watched;           /* the latest allocation, until it is freed */
 
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
+void __real_free(void *memory);
+void __wrap_free(void *memory);
 
 void *__wrap_calloc(size_t count, size_t size)
 {
 	if (calls_until_failure && !--calls_until_failure)
 		return NULL;
-	return __real_calloc(count, size);
+	return watched = __real_calloc(count, size);
+}
+
+void __wrap_free(void *memory)
+{
+	if (memory == watched)
+		watched = NULL;
+	__real_free(memory);
 }
 
 static struct object {
@@ -62,6 +72,25 @@ START_TEST(test_add_provider_without_memory_leaves_nothing)
 	calls_until_failure = 1;
 	ck_assert_uint_eq(dat_registry_add_provider(&table, &info), NO_MEMORY);
 	ck_assert_uint_eq(dat_registry_add_provider(&table, &info), DAT_SUCCESS);
+}
+END_TEST
+
+/* REG-002, REG-007: registrations may come and go without end. */
+START_TEST(test_registrations_that_are_gone_need_no_memory)
+{
+	static DAT_PROVIDER other = {.ia_open_func = count_open};
+	void *first;
+
+	t_conf("# nothing\n");
+	ck_assert_uint_eq(dat_registry_add_provider(&table, &info), DAT_SUCCESS);
+	first = watched;
+	ck_assert_ptr_nonnull(first);
+	ck_assert_uint_eq(dat_registry_add_provider(&other, &info),
+			  T_ERR(DAT_PROVIDER_ALREADY_REGISTERED, DAT_NO_SUBTYPE));
+	ck_assert_ptr_null(watched);
+	watched = first;
+	ck_assert_uint_eq(dat_registry_remove_provider(&table, &info), DAT_SUCCESS);
+	ck_assert_ptr_null(watched);
 }
 END_TEST
 
@@ -120,6 +149,7 @@ int main(void)
 
 	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, test_add_provider_without_memory_leaves_nothing);
+	tcase_add_test(tc, test_registrations_that_are_gone_need_no_memory);
 	tcase_add_test(tc, test_handle_table_that_cannot_grow_opens_nothing);
 	tcase_add_test(tc, test_line_without_memory_is_reported_and_left_out);
 	tcase_add_test(tc, test_default_name_without_memory_is_not_opened);
