@@ -221,7 +221,7 @@ static void take(unsigned int number)
 /* Peers die one after the other while they send. The receives go on with the next one. */
 START_TEST(killed_while_it_sends)
 {
-	unsigned int number = fault_amount(8, 200);
+	unsigned int number = fault_peers(8, 200);
 	static struct t_peer victims[200];
 
 	if (fault_dead_keep_locks())

@@ -315,7 +315,7 @@ static void survive_one(const struct t_listener *listener, unsigned int messages
 /* Peers die one after the other during traffic. The survivor continues with the next. */
 START_TEST(killed_while_busy)
 {
-	unsigned int number = fault_amount(8, 300);
+	unsigned int number = fault_peers(8, 300);
 	static struct t_peer victims[300];
 	struct t_listener listener;
 

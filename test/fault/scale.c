@@ -247,7 +247,7 @@ END_TEST
 
 START_TEST(many_processes_with_one_connection)
 {
-	measure(fault_amount(8, MAX_PEERS), 1);
+	measure(fault_peers(8, MAX_PEERS), 1);
 }
 END_TEST
 

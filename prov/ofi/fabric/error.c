@@ -115,8 +115,44 @@ static int verbs_cause(uint64_t quirks, int status, bool receive)
 	}
 }
 
+/* Of EFA's completions. Releases of libfabric before 1.22 report all of them as FI_EIO. */
+enum {
+	EFA_INVALID_LKEY = 5,
+	EFA_BAD_ADDRESS = 7, /* of the target, or its rights */
+	EFA_ABORT = 8,
+	EFA_BAD_DEST_QPN = 9,
+	EFA_RECEIVER_NOT_READY = 10,
+	EFA_UNRESPONSIVE = 13,
+	EFA_UNKNOWN_PEER = 14,
+	EFA_UNREACHABLE = 15,
+};
+
+static int efa_cause(const struct fi_cq_err_entry *err)
+{
+	switch (err->prov_errno) {
+	case EFA_INVALID_LKEY:
+		return FI_EFAULT;
+	case EFA_BAD_ADDRESS:
+		return FI_EACCES;
+	case EFA_ABORT:
+	case EFA_UNRESPONSIVE:
+		return FI_ECONNABORTED;
+	case EFA_BAD_DEST_QPN:
+	case EFA_UNKNOWN_PEER:
+		return FI_ENOTCONN;
+	case EFA_RECEIVER_NOT_READY:
+		return FI_ENORX;
+	case EFA_UNREACHABLE:
+		return FI_EHOSTUNREACH;
+	default:
+		return err->err;
+	}
+}
+
 int dofi_error_cause(uint64_t quirks, const struct fi_cq_err_entry *err, bool receive)
 {
+	if (quirks & DOFI_QUIRK_EFA_STATUS && (err->err == FI_EIO || err->err == FI_EINVAL))
+		return efa_cause(err);
 	if (err->err != FI_EIO)
 		return err->err;
 	if (quirks & DOFI_QUIRK_VERBS_STATUS)

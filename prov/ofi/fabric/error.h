@@ -21,8 +21,8 @@ DAT_DTO_COMPLETION_STATUS dofi_error_status(int err);
 
 /*
  * Positive libfabric error of a failed operation: err->err, or a more exact one by the provider's
- * own number. cxi reports all refusals of a target as FI_EIO, verbs all failures, and sockets the
- * end of a stream. receive: the operation is a receive.
+ * own number. cxi reports all refusals of a target as FI_EIO, verbs and efa all failures, and
+ * sockets the end of a stream. receive: the operation is a receive.
  */
 int dofi_error_cause(uint64_t quirks, const struct fi_cq_err_entry *err, bool receive);
 

@@ -82,11 +82,12 @@ struct fi_info;
 #define DOFI_QUIRK_VERBS_STATUS       DOFI_QUIRK_BIT(40)
 #define DOFI_QUIRK_IWARP_STATUS       DOFI_QUIRK_BIT(41)
 #define DOFI_QUIRK_CASSINI_STATUS     DOFI_QUIRK_BIT(42)
+#define DOFI_QUIRK_EFA_STATUS         DOFI_QUIRK_BIT(48)
 /* A write is emulated, and a long one in another way than a short one. */
 #define DOFI_QUIRK_LONG_WRITES        DOFI_QUIRK_BIT(46)
 
 /* The number of bits. */
-#define DOFI_QUIRKS                   48
+#define DOFI_QUIRKS                   49
 
 /* The quirks of this fabric with the running release of libfabric: bits of DOFI_QUIRK_*. */
 uint64_t dofi_quirks_of(const struct fi_info *info);

@@ -87,13 +87,14 @@ START_TEST(test_completions)
 END_TEST
 
 /*
- * CXI and verbs use one error for failures that DAT distinguishes. Their provider error numbers
- * tell the cause.
+ * CXI, verbs and EFA use one error for failures that DAT distinguishes. Their provider error
+ * numbers tell the cause.
  */
 START_TEST(test_cause)
 {
 	const uint64_t cxi = DOFI_QUIRK_CASSINI_STATUS, verbs = DOFI_QUIRK_VERBS_STATUS,
-		       iwarp = DOFI_QUIRK_VERBS_STATUS | DOFI_QUIRK_IWARP_STATUS;
+		       iwarp = DOFI_QUIRK_VERBS_STATUS | DOFI_QUIRK_IWARP_STATUS,
+		       efa = DOFI_QUIRK_EFA_STATUS;
 	const struct {
 		uint64_t quirks;
 		int err, prov_errno;
@@ -107,7 +108,8 @@ START_TEST(test_cause)
 		{cxi, FI_EIO, 26, FI_RMA | FI_READ, FI_EIO},
 		{cxi, FI_EIO, 18, FI_TAGGED | FI_SEND, FI_EIO},
 		{cxi, FI_EHOSTUNREACH, 2, FI_RMA | FI_WRITE, FI_EHOSTUNREACH},
-		{~(cxi | iwarp | DOFI_QUIRK_RESET_IS_EIO), FI_EIO, 18, FI_RMA | FI_WRITE, FI_EIO},
+		{~(cxi | iwarp | efa | DOFI_QUIRK_RESET_IS_EIO), FI_EIO, 18, FI_RMA | FI_WRITE,
+		 FI_EIO},
 		/* its one use */
 		{DOFI_QUIRK_RESET_IS_EIO, FI_EIO, -FI_EIO, FI_RMA | FI_WRITE, FI_ECONNRESET},
 		{DOFI_QUIRK_RESET_IS_EIO, FI_ETRUNC, -FI_ETRUNC, FI_MSG | FI_RECV, FI_ETRUNC},
@@ -126,6 +128,18 @@ START_TEST(test_cause)
 		{verbs, FI_EIO, 13, FI_MSG | FI_SEND, FI_ENORX},
 		{verbs, FI_EIO, 12, FI_MSG | FI_SEND, FI_EIO},
 		{verbs, FI_ECANCELED, 10, FI_MSG | FI_SEND, FI_ECANCELED},
+		{efa, FI_EIO, 5, FI_MSG | FI_SEND, FI_EFAULT},
+		{efa, FI_EIO, 7, FI_RMA | FI_READ, FI_EACCES},
+		{efa, FI_EINVAL, 7, FI_RMA | FI_READ, FI_EACCES},
+		{efa, FI_EIO, 8, FI_MSG | FI_SEND, FI_ECONNABORTED},
+		{efa, FI_EIO, 9, FI_MSG | FI_SEND, FI_ENOTCONN},
+		{efa, FI_EIO, 10, FI_MSG | FI_SEND, FI_ENORX},
+		{efa, FI_EIO, 13, FI_MSG | FI_SEND, FI_ECONNABORTED},
+		{efa, FI_EIO, 14, FI_RMA | FI_READ, FI_ENOTCONN},
+		{efa, FI_EIO, 15, FI_MSG | FI_SEND, FI_EHOSTUNREACH},
+		{efa, FI_EIO, 3, FI_MSG | FI_SEND, FI_EIO},
+		{efa, FI_EINVAL, 3, FI_MSG | FI_SEND, FI_EINVAL},
+		{efa, FI_ETRUNC, 9, FI_MSG | FI_RECV, FI_ETRUNC},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

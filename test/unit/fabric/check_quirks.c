@@ -12,15 +12,17 @@
 #define Q(name) DOFI_QUIRK_##name
 #define V       FI_VERSION
 
-#define EFA     (Q(PEER_NUMBERS) | Q(INNER_SHM) | Q(CLOSED_KEYS) | Q(FATAL_EVENT) | Q(LONG_WRITES))
-#define SOCKET  (Q(STORES_IN_ORDER) | Q(STREAM))
-#define TCP     (SOCKET | Q(COPIES) | Q(RESET_IS_EIO))
-#define XNET    (TCP | Q(SHORT_LIST) | Q(DATA_ON_EQ))
-#define SHM     (Q(TAG_MASK) | Q(SHARED_MEMORY) | Q(STORES_IN_ORDER) | Q(COPIES))
-#define RXD     (Q(MUTE_QUEUE) | Q(CUTS) | Q(CLOSED_KEYS))
-#define PSM3    (Q(MUTE_QUEUE) | Q(LOSES_FDS) | Q(RECEIVE_THREAD))
-#define VERBS   (Q(CACHED_KEYS) | Q(VERBS_STATUS) | Q(STORES_IN_ORDER) | Q(QUEUE_PAIRS))
-#define IB      (VERBS | Q(FENCES_READS) | Q(DEVICE_ATOMICS))
+#define EFA                                                                                  \
+	(Q(PEER_NUMBERS) | Q(INNER_SHM) | Q(CLOSED_KEYS) | Q(FATAL_EVENT) | Q(LONG_WRITES) | \
+	 Q(EFA_STATUS))
+#define SOCKET (Q(STORES_IN_ORDER) | Q(STREAM))
+#define TCP    (SOCKET | Q(COPIES) | Q(RESET_IS_EIO))
+#define XNET   (TCP | Q(SHORT_LIST) | Q(DATA_ON_EQ))
+#define SHM    (Q(TAG_MASK) | Q(SHARED_MEMORY) | Q(STORES_IN_ORDER) | Q(COPIES))
+#define RXD    (Q(MUTE_QUEUE) | Q(CUTS) | Q(CLOSED_KEYS))
+#define PSM3   (Q(MUTE_QUEUE) | Q(LOSES_FDS) | Q(RECEIVE_THREAD))
+#define VERBS  (Q(CACHED_KEYS) | Q(VERBS_STATUS) | Q(STORES_IN_ORDER) | Q(QUEUE_PAIRS))
+#define IB     (VERBS | Q(FENCES_READS) | Q(DEVICE_ATOMICS))
 #define IWARP                                                                                    \
 	(VERBS | Q(NO_DATA) | Q(READ_SEGMENTS) | Q(QUEUE_MAPPING) | Q(NO_RETRY) | Q(TCP_PORTS) | \
 	 Q(IWARP_STATUS))
