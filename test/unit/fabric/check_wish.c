@@ -200,12 +200,15 @@ END_TEST
 START_TEST(test_address_of_a_process_without_descriptors)
 {
 	int fd = t_capture(STDERR_FILENO);
-	struct rlimit limit;
+	struct rlimit limit, none;
+	int ret;
 
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	limit.rlim_cur = 0;
+	none = (struct rlimit){0, limit.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ret = parse("addr=127.0.0.1");
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	ck_assert_int_eq(parse("addr=127.0.0.1"), -EMFILE);
+	ck_assert_int_eq(ret, -EMFILE);
 	ck_has(t_captured(fd), strerror(EMFILE));
 }
 END_TEST
