@@ -819,6 +819,25 @@ START_TEST(close_waits_for_calls_that_run_agents)
 }
 END_TEST
 
+/* It may not use the IA any more when the IA is closed. */
+START_TEST(close_waits_for_a_running_agent)
+{
+	struct t_thread poster, closer;
+
+	t_ok(dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){&told, slow_agent}));
+	t_start(&poster, post_main, evd);
+	while (stage != 1)
+		sched_yield();
+	t_start(&closer, await_main, ia);
+	t_until_asleep(1);
+	ck_assert(!closer.done);
+	stage = 2;
+	t_ok(t_join(&closer));
+	ck_assert_int_eq(told.calls, 1);
+	t_ok(t_join(&poster));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("cno");
@@ -856,6 +875,7 @@ int main(void)
 	tcase_add_test(tc, due_agents_are_counted);
 	tcase_add_test(tc, a_thread_knows_that_it_runs_an_agent);
 	tcase_add_test(tc, close_waits_for_calls_that_run_agents);
+	tcase_add_test(tc, close_waits_for_a_running_agent);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -226,6 +226,7 @@ START_TEST(a_program_without_standard_input)
 	dofi_wakeup_close(&a.ia);
 	ck_assert_int_eq(dofi_wakeup_open(&a.ia), 0);
 	ck_assert_int_eq(a.ia.wakeup.mark_fd, STDIN_FILENO);
+	ck_assert(a.ia.wakeup.mark);
 	ck_assert(a.ia.wakeup.is_open);
 }
 END_TEST
@@ -379,6 +380,24 @@ START_TEST(a_peer_that_is_gone)
 	dofi_wakeup_close(&b.ia);
 	dofi_wakeup_send_if_asleep(&a.ia, &a.peer); /* its mark still says that it sleeps */
 	ck_assert(!has_datagram(&a));
+}
+END_TEST
+
+/* One that is gone, or has not read for long, is nothing to report. */
+START_TEST(wakeups_that_can_not_be_sent)
+{
+	const uint8_t nobody[DOFI_WAKEUP_UUID] = {'n'};
+	int fd = t_capture(STDERR_FILENO), socket_fd = a.ia.wakeup.socket.fd;
+
+	dofi_log_set_level("debug");
+	dofi_wakeup_call(&a.ia, nobody);
+	for (int i = 0; i < 5000; i++) /* more than a socket takes */
+		dofi_wakeup_call(&a.ia, b.ia.cm.uuid);
+	ck_assert_str_eq(t_captured(fd), "");
+	a.ia.wakeup.socket.fd = -1;
+	dofi_wakeup_call(&a.ia, b.ia.cm.uuid);
+	a.ia.wakeup.socket.fd = socket_fd;
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "a peer can't be woken"));
 }
 END_TEST
 
@@ -596,6 +615,7 @@ int main(void)
 	tcase_add_test(tc, a_sleeping_peer_gets_a_wakeup);
 	tcase_add_test(tc, an_answer_wakes_and_is_not_answered);
 	tcase_add_test(tc, a_peer_that_is_gone);
+	tcase_add_test(tc, wakeups_that_can_not_be_sent);
 	tcase_add_test(tc, fabrics_with_a_descriptor_need_no_wakeups);
 	tcase_add_test(tc, without_a_socket_there_are_no_wakeups);
 	tcase_add_test(tc, invalid_datagrams_are_ignored);
