@@ -16,6 +16,7 @@ struct t_fake {
 	_Atomic uint32_t polls;              /* rounds of the engine */
 	_Atomic uint32_t asleep;             /* threads in dofi_wait_sleep */
 	_Atomic int watchers;                /* threads that watch for completions */
+	_Atomic uint32_t kicks;              /* of the driver */
 	uint32_t invalidated;                /* the context that peers were last asked to forget */
 	uint32_t invalidations;
 	uint32_t srq_dequeued;

@@ -32,7 +32,7 @@ int dofi_eqs_open(struct dofi_eqs *eqs, const char *ia_name, struct fid_fabric *
 {
 	int ret = 0;
 
-	*eqs = (struct dofi_eqs){.ia_name = ia_name, .fd = -1};
+	*eqs = (struct dofi_eqs){.ia_name = ia_name};
 	eqs->silent = quirks & (DOFI_QUIRK_DATA_ON_EQ | DOFI_QUIRK_MUTE_QUEUE);
 	if (eqs->silent)
 		ret = open_one(eqs, fabric, FI_WAIT_NONE);

@@ -122,7 +122,6 @@ static unsigned int distance_of(const struct choice *c, const struct fi_info *in
 
 static void find_nearest(struct choice *c, unsigned int n)
 {
-	c->least = c->next = UINT32_MAX;
 	for (unsigned int i = 0; i < n; i++) {
 		struct dofi_cpus near = {0};
 		unsigned int distance = distance_of(c, c->equals[i], &near);
@@ -249,9 +248,8 @@ void dofi_nic_place_thread(const struct dofi_params *params, struct dofi_nic *ni
 {
 	struct dofi_cpus mine, near;
 
-	if (!strcmp(params->affinity, "inherit"))
-		return;
 	if (strcmp(params->affinity, "near")) {
+		/* "inherit" is no list, so the thread is not bound */
 		nic->bind_thread = dofi_cpus_parse(&nic->thread_cpus, params->affinity);
 		return;
 	}

@@ -163,7 +163,7 @@ static bool take_one(struct dofi_ia *ia)
 		hear(ia, &text.bare, sender.passed);
 	else if (n == (ssize_t)sizeof(text.offer) && ia->wakeup.heard)
 		ia->wakeup.heard(ia, &text.offer, &sender);
-	if (n && sender.passed >= 0)
+	if (sender.passed >= 0)
 		close(sender.passed);
 	return true;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* HMAC, HKDF and random bytes, by the test cases of RFC 4231 and RFC 5869. */
 #include "../../../prov/ofi/auth/crypto.h"
+#include "../../lib/t_hooks.h"
 #include "../../lib/unit.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #ifndef HAVE_SODIUM
 #include <openssl/evp.h>
 #endif
@@ -194,8 +196,36 @@ START_TEST(test_hmac_with_an_empty_key_uses_no_earlier_one)
 }
 END_TEST
 
+/* The key of the call before is no part of the result, however similar it is. */
+START_TEST(test_hmac_after_one_by_a_similar_key)
+{
+	static uint8_t all[80], other[80];
+	static const struct {
+		const uint8_t *key;
+		size_t size;
+	} keys[] = {{all, 8},  {other, 8}, {all, 7},  {all, 9},    {all, 63},
+		    {all, 64}, {all, 65},  {all, 80}, {other, 64}, {other, 80}};
+	const struct dofi_bytes data = {"data", 4};
+	uint8_t expected[DOFI_HMAC_SIZE], mac[DOFI_HMAC_SIZE];
+
+	memset(all, 'k', sizeof(all));
+	memset(other, 'k', sizeof(other));
+	other[6] = 'l';
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		dofi_crypto_forget();
+		ck_assert(dofi_hmac(expected, keys[i].key, keys[i].size, &data, 1));
+		for (size_t j = 0; j < sizeof(keys) / sizeof(keys[0]); j++) {
+			ck_assert(dofi_hmac(mac, keys[j].key, keys[j].size, &data, 1));
+			ck_assert(dofi_hmac(mac, keys[i].key, keys[i].size, &data, 1));
+			ck_assert_mem_eq(mac, expected, sizeof(mac));
+		}
+	}
+}
+END_TEST
+
 #if !defined(HAVE_SODIUM) && OPENSSL_VERSION_NUMBER >= 0x30000000L
 
+static int settings;         /* of a key */
 static bool is_old;          /* a release whose HMAC does not begin anew without a key */
 static int served = INT_MAX; /* HMACs that begin before the library refuses one */
 static bool no_hmac, no_digest;
@@ -221,6 +251,7 @@ int __wrap_EVP_MAC_init(EVP_MAC_CTX *context, const unsigned char *key, size_t s
 		other();
 	if (served-- <= 0)
 		return 0;
+	settings += key != NULL;
 	return is_old && !key ? 1 : __real_EVP_MAC_init(context, key, size, params);
 }
 
@@ -263,6 +294,27 @@ START_TEST(test_the_algorithm_is_kept_until_it_is_forgotten)
 		ck_assert(dofi_hmac(mac, "another key", 11, &data, 1));
 		ck_assert_int_eq(lookups, 1);
 		dofi_crypto_forget();
+	}
+}
+END_TEST
+
+/* To set a key takes nearly as long as an HMAC. */
+START_TEST(test_the_key_of_the_call_before_is_kept)
+{
+	static const uint8_t key[65] = "key";
+	static const struct {
+		size_t size;
+		int settings;
+	} cases[] = {{1, 1}, {32, 1}, {64, 1}, {65, 3}};
+	const struct dofi_bytes data = {"data", 4};
+	uint8_t mac[DOFI_HMAC_SIZE];
+
+	ck_assert_int_eq(dofi_crypto_start(), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		settings = 0;
+		for (int j = 0; j < 3; j++)
+			ck_assert(dofi_hmac(mac, key, cases[i].size, &data, 1));
+		ck_assert_int_eq(settings, cases[i].settings);
 	}
 }
 END_TEST
@@ -326,7 +378,43 @@ START_TEST(test_an_hmac_in_the_middle_of_another)
 }
 END_TEST
 
+#if T_HOOKS
+/* After success, after a failure, and of two threads at once. */
+START_TEST(test_what_is_forgotten_leaves_no_memory)
+{
+	const struct dofi_bytes data = {"data", 4};
+	uint8_t mac[DOFI_HMAC_SIZE];
+	size_t before = 0;
+
+	no_digest = _i == 1;
+	dofi_crypto_forget();
+	for (int i = 0; i < 220; i++) {
+		if (i == 20)
+			before = mallinfo2().uordblks;
+		meanwhile = _i == 2 ? compute_another : NULL;
+		ck_assert_int_eq(dofi_hmac(mac, "key", 3, &data, 1), _i != 1);
+		dofi_crypto_forget();
+	}
+	ck_assert_uint_le(mallinfo2().uordblks, before + 4000);
+}
+END_TEST
+#endif
+
 #else
+
+START_TEST(test_the_key_of_the_call_before_is_kept)
+{
+	t_skip("not with this library");
+}
+END_TEST
+
+#if T_HOOKS
+START_TEST(test_what_is_forgotten_leaves_no_memory)
+{
+	t_skip("not with this library");
+}
+END_TEST
+#endif
 
 START_TEST(test_an_old_release_gets_the_key_each_time)
 {
@@ -598,9 +686,14 @@ int main(void)
 	tcase_add_test(tcase, test_hmac_refuses_data_beyond_its_limit);
 	tcase_add_test(tcase, test_hmac_by_a_prepared_key_is_that_by_the_key);
 	tcase_add_test(tcase, test_hmac_with_an_empty_key_uses_no_earlier_one);
+	tcase_add_test(tcase, test_hmac_after_one_by_a_similar_key);
 	tcase_add_test(tcase, test_an_old_release_gets_the_key_each_time);
 	tcase_add_loop_test(tcase, test_a_library_that_refuses_is_noticed_at_the_start, 0, 3);
 	tcase_add_test(tcase, test_the_algorithm_is_kept_until_it_is_forgotten);
+	tcase_add_test(tcase, test_the_key_of_the_call_before_is_kept);
+#if T_HOOKS
+	tcase_add_loop_test(tcase, test_what_is_forgotten_leaves_no_memory, 0, 3);
+#endif
 	tcase_add_test(tcase, test_hkdf_fails_with_each_of_its_steps);
 	tcase_add_test(tcase, test_an_hmac_in_the_middle_of_another);
 	tcase_add_test(tcase, test_hkdf_case_1);

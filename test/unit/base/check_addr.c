@@ -158,6 +158,21 @@ START_TEST(only_numeric_addresses_are_parsed)
 }
 END_TEST
 
+/* Addresses are compared and sent to peers as they are in memory. */
+START_TEST(nothing_old_is_left_in_an_address)
+{
+	static const char *const texts[] = {"192.0.2.1", "2001:db8::1"};
+	struct sockaddr_storage clean, dirty;
+
+	memset(&clean, 0, sizeof(clean));
+	memset(&dirty, 0xff, sizeof(dirty));
+	ck_assert(dofi_addr_parse(texts[_i], &clean));
+	ck_assert(dofi_addr_parse(texts[_i], &dirty));
+	ck_assert_mem_eq(&clean, &dirty, sizeof(clean));
+	ck_assert_int_eq(((const char *)&clean)[sizeof(clean) - 1], 0);
+}
+END_TEST
+
 START_TEST(kinds_of_addresses)
 {
 	static const struct {
@@ -191,6 +206,7 @@ int main(void)
 	tcase_add_test(tcase, a_host_has_many_ports);
 	tcase_add_loop_test(tcase, the_text_has_the_port_if_there_is_one, 0, 4);
 	tcase_add_test(tcase, only_numeric_addresses_are_parsed);
+	tcase_add_loop_test(tcase, nothing_old_is_left_in_an_address, 0, 2);
 	tcase_add_loop_test(tcase, kinds_of_addresses, 0, 15);
 	return t_run(suite);
 }

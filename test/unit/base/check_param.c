@@ -126,6 +126,8 @@ START_TEST(test_other_old_words_are_refused)
 
 	ck_has(text, "\"much\"");
 	ck_has(text, "key=value");
+	ck_has(refused("ib0", "ib0 one"), "\"one\"");
+	ck_has(refused("ib0", "ib0 0 1"), "\"1\"");
 }
 END_TEST
 
@@ -135,6 +137,40 @@ START_TEST(test_unknown_key_warns_with_the_nearest_name)
 	ck_has(warned("ofi", "prvider=tcp"), "is provider meant?");
 	load("ofi", "PROVIDER=tcp");
 	ck_assert_str_eq(p.provider, "tcp");
+}
+END_TEST
+
+/* With one or two mistakes, wherever they are, a word is still nearest to the right one. */
+START_TEST(test_words_with_mistakes)
+{
+	static const char *const names[] = {"provider", "domain",    "transport",    "local_rank",
+					    "affinity", "same_host", "max_channels", "linger_ms",
+					    "cq_wait",  "mr_cache",  "last_byte",    "fabric_log"};
+	int fd = t_capture(STDERR_FILENO);
+	char words[6][32], wanted[128];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t size = strlen(names[i]);
+
+		snprintf(words[0], sizeof(words[0]), "zz%s", names[i]);
+		snprintf(words[1], sizeof(words[1]), "%szz", names[i]);
+		snprintf(words[2], sizeof(words[2]), "%s", names[i] + 2);
+		snprintf(words[3], sizeof(words[3]), "%.*s", (int)size - 2, names[i]);
+		snprintf(words[4], sizeof(words[4]), "zz%s", names[i] + 2);
+		snprintf(words[5], sizeof(words[5]), "%.*sz%s", (int)size / 2, names[i],
+			 names[i] + size / 2 + 1);
+		for (int j = 0; j < 6; j++) {
+			char pair[40];
+
+			snprintf(pair, sizeof(pair), "%s=1", words[j]);
+			load("ofi", pair);
+			snprintf(wanted, sizeof(wanted),
+				 "parameters of IA ofi: %s is ignored, no such parameter; is %s "
+				 "meant?\n",
+				 pair, names[i]);
+			ck_has(t_captured(fd), wanted);
+		}
+	}
 }
 END_TEST
 
@@ -184,7 +220,12 @@ START_TEST(test_long_values_are_refused)
 	snprintf(word, sizeof(word), "domain=%0255d", 0);
 	load("ofi", word);
 	ck_assert_uint_eq(strlen(p.domain), 255);
-	snprintf(name, sizeof(name), "ofi-%0300d", 0);
+	snprintf(word, sizeof(word), "domain=%0256d", 0);
+	ck_has(refused("ofi", word), "255");
+	snprintf(name, sizeof(name), "ofi-%0255d", 0);
+	load(name, "");
+	ck_assert_uint_eq(strlen(p.provider), 255);
+	snprintf(name, sizeof(name), "ofi-%0256d", 0);
 	refused(name, "");
 	snprintf(name, sizeof(name), "ofi-tcp-%0300d", 0);
 	refused(name, "");
@@ -314,6 +355,7 @@ int main(void)
 	tcase_add_test(tc, test_old_ofed_words_name_a_domain);
 	tcase_add_test(tc, test_other_old_words_are_refused);
 	tcase_add_test(tc, test_unknown_key_warns_with_the_nearest_name);
+	tcase_add_test(tc, test_words_with_mistakes);
 	tcase_add_test(tc, test_unknown_variable_warns_once);
 	tcase_add_test(tc, test_known_variables_do_not_warn);
 	tcase_add_test(tc, test_bad_number_is_refused_with_its_range);

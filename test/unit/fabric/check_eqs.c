@@ -25,6 +25,7 @@ static unsigned int nopened;
 static int open_answer;   /* result of opening the last queue */
 static unsigned int last; /* number of the last queue */
 static bool has_descriptors;
+static bool tells_no_fd; /* FI_GETWAIT fails */
 static struct fi_ops_fabric fabric_ops;
 static struct fi_ops fid_ops;
 static struct fi_ops_eq eq_ops;
@@ -45,7 +46,7 @@ static int control(struct fid *fid, int command, void *arg)
 	if (queue->wait != FI_WAIT_FD)
 		return -FI_ENODATA;
 	*(int *)arg = FIRST_FD + (int)(queue - queues);
-	return 0;
+	return tells_no_fd ? -FI_EIO : 0;
 }
 
 static ssize_t read_it(struct fid_eq *eq, uint32_t *event, void *buf, size_t size, uint64_t flags)
@@ -53,7 +54,7 @@ static ssize_t read_it(struct fid_eq *eq, uint32_t *event, void *buf, size_t siz
 	struct queue *queue = (struct queue *)eq;
 	ssize_t ret = queue->answers ? *queue->answers : -FI_EAGAIN;
 
-	(void)flags;
+	ck_assert_uint_eq(flags, 0);
 	if (ret == -FI_EAGAIN)
 		return ret;
 	queue->answers++;
@@ -67,7 +68,9 @@ static ssize_t readerr(struct fid_eq *eq, struct fi_eq_err_entry *err, uint64_t 
 {
 	struct queue *queue = (struct queue *)eq;
 
-	(void)flags;
+	ck_assert_uint_eq(flags, 0);
+	ck_assert_ptr_null(err->err_data); /* the fabric would store its data there */
+	ck_assert_uint_eq(err->err_data_size, 0);
 	if (queue->readerr > 0)
 		err->err = FI_ECONNREFUSED;
 	return queue->readerr;
@@ -144,12 +147,32 @@ START_TEST(queues_without_a_descriptor_are_polled)
 {
 	struct fid *fids[DOFI_MAX_EQS];
 
+	memset(&eqs, 0xff, sizeof(eqs));
 	has_descriptors = _i;
 	open_with(_i ? DOFI_QUIRK_MUTE_QUEUE : 0);
 	ck_assert_uint_eq(nopened, 1);
 	ck_assert_int_eq(queues[0].wait, FI_WAIT_NONE);
 	ck_assert_int_eq(dofi_eqs_fd(&eqs), -1);
 	ck_assert_int_eq(dofi_eqs_put_fids(&eqs, fids), 0);
+}
+END_TEST
+
+START_TEST(a_queue_that_does_not_tell_its_descriptor_is_polled)
+{
+	tells_no_fd = true;
+	open_with(0);
+	ck_assert_int_eq(dofi_eqs_fd(&eqs), -1);
+}
+END_TEST
+
+/* A program may have closed its standard input. */
+START_TEST(descriptor_0_is_one_like_others)
+{
+	struct fid *fids[DOFI_MAX_EQS];
+
+	open_with(0);
+	eqs.fd = 0;
+	ck_assert_int_eq(dofi_eqs_put_fids(&eqs, fids), 1);
 }
 END_TEST
 
@@ -187,6 +210,7 @@ START_TEST(events_of_both_are_read)
 	queues[0].answers = of_endpoints;
 	queues[0].readerr = 1;
 	queues[1].answers = of_listener;
+	memset(&event, 0xff, sizeof(event));
 	ck_assert(dofi_eqs_read(&eqs, &event));
 	ck_assert(!event.is_error && event.number == FI_CONNECTED && !event.data_size);
 	ck_assert(dofi_eqs_read(&eqs, &event));
@@ -218,6 +242,33 @@ START_TEST(a_queue_that_fails)
 }
 END_TEST
 
+/* A connection may hang then, so the user is told; once as long as it goes on. */
+START_TEST(a_failure_is_reported_once)
+{
+	static const ssize_t fails[] = {-FI_EIO, -FI_EIO, -FI_EAGAIN};
+	static const ssize_t no_event[] = {4, -FI_EAGAIN};
+	int fd = t_capture(STDERR_FILENO);
+	struct dofi_eq_event event;
+	const char *said;
+
+	open_with(0);
+	queues[0].answers = no_event;
+	ck_assert(!dofi_eqs_read(&eqs, &event));
+	ck_assert(!dofi_eqs_read(&eqs, &event));
+	ck_assert_str_eq(t_captured(fd), "");
+	queues[0].answers = fails;
+	ck_assert(!dofi_eqs_read(&eqs, &event));
+	ck_assert(!dofi_eqs_read(&eqs, &event));
+	said = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(said, "the fabric can't connect"));
+	ck_assert_ptr_null(strchr(strchr(said, '\n') + 1, '\n'));
+	ck_assert(!dofi_eqs_read(&eqs, &event));
+	queues[0].answers = fails;
+	ck_assert(!dofi_eqs_read(&eqs, &event));
+	ck_assert_ptr_nonnull(strchr(strchr(t_captured(fd), '\n') + 1, '\n'));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("eqs");
@@ -227,10 +278,13 @@ int main(void)
 	tcase_add_test(tc, one_queue_for_all_endpoints);
 	tcase_add_test(tc, the_listener_has_a_queue_of_its_own);
 	tcase_add_loop_test(tc, queues_without_a_descriptor_are_polled, 0, 2);
+	tcase_add_test(tc, a_queue_that_does_not_tell_its_descriptor_is_polled);
+	tcase_add_test(tc, descriptor_0_is_one_like_others);
 	tcase_add_test(tc, no_queue_without_connections);
 	tcase_add_loop_test(tc, a_failure_leaves_nothing, 0, 2);
 	tcase_add_test(tc, events_of_both_are_read);
 	tcase_add_test(tc, a_queue_that_fails);
+	tcase_add_test(tc, a_failure_is_reported_once);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

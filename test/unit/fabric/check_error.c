@@ -90,65 +90,66 @@ END_TEST
  * CXI, verbs and EFA use one error for failures that DAT distinguishes. Their provider error
  * numbers tell the cause.
  */
+#define CXI   DOFI_QUIRK_CASSINI_STATUS
+#define VERBS DOFI_QUIRK_VERBS_STATUS
+#define IWARP (DOFI_QUIRK_VERBS_STATUS | DOFI_QUIRK_IWARP_STATUS)
+#define EFA   DOFI_QUIRK_EFA_STATUS
+
+static const struct {
+	uint64_t quirks;
+	int err, prov_errno;
+	uint64_t flags;
+	int want;
+} causes[] = {
+	{CXI, FI_EIO, 18, FI_RMA | FI_WRITE, FI_EACCES},
+	{CXI, FI_EIO, 29, FI_RMA | FI_READ, FI_EACCES},
+	{CXI, FI_EIO, 52, FI_RMA | FI_READ, FI_EACCES},
+	/* the endpoint is gone, too */
+	{CXI, FI_EIO, 26, FI_RMA | FI_READ, FI_EIO},
+	{CXI, FI_EIO, 18, FI_TAGGED | FI_SEND, FI_EIO},
+	{CXI, FI_EHOSTUNREACH, 2, FI_RMA | FI_WRITE, FI_EHOSTUNREACH},
+	{~(CXI | IWARP | EFA | DOFI_QUIRK_RESET_IS_EIO), FI_EIO, 18, FI_RMA | FI_WRITE, FI_EIO},
+	/* its one use */
+	{DOFI_QUIRK_RESET_IS_EIO, FI_EIO, -FI_EIO, FI_RMA | FI_WRITE, FI_ECONNRESET},
+	{DOFI_QUIRK_RESET_IS_EIO, FI_ETRUNC, -FI_ETRUNC, FI_MSG | FI_RECV, FI_ETRUNC},
+	/* status of work completions */
+	{VERBS, FI_EIO, 1, FI_MSG | FI_RECV, FI_ETRUNC},
+	{VERBS, FI_EIO, 2, FI_MSG | FI_RECV, FI_ETRUNC},
+	{VERBS, FI_EIO, 2, FI_MSG | FI_SEND, FI_EIO},
+	{IWARP, FI_EIO, 2, FI_MSG | FI_RECV, FI_ETRUNC},
+	{IWARP, FI_EIO, 2, FI_MSG | FI_SEND, FI_ECONNABORTED},
+	{VERBS, FI_EIO, 4, FI_MSG | FI_SEND, FI_EFAULT},
+	{VERBS, FI_EIO, 7, FI_RMA | FI_READ, EBADMSG},
+	{VERBS, FI_EIO, 8, FI_RMA | FI_READ, FI_EFAULT},
+	{VERBS, FI_EIO, 9, FI_RMA | FI_WRITE, FI_EREMOTEIO},
+	{VERBS, FI_EIO, 10, FI_RMA | FI_WRITE, FI_EACCES},
+	{VERBS, FI_EIO, 11, FI_RMA | FI_WRITE, FI_EREMOTEIO},
+	{VERBS, FI_EIO, 13, FI_MSG | FI_SEND, FI_ENORX},
+	{VERBS, FI_EIO, 12, FI_MSG | FI_SEND, FI_EIO},
+	{VERBS, FI_ECANCELED, 10, FI_MSG | FI_SEND, FI_ECANCELED},
+	{EFA, FI_EIO, 5, FI_MSG | FI_SEND, FI_EFAULT},
+	{EFA, FI_EIO, 7, FI_RMA | FI_READ, FI_EACCES},
+	{EFA, FI_EINVAL, 7, FI_RMA | FI_READ, FI_EACCES},
+	{EFA, FI_EIO, 8, FI_MSG | FI_SEND, FI_ECONNABORTED},
+	{EFA, FI_EIO, 9, FI_MSG | FI_SEND, FI_ENOTCONN},
+	{EFA, FI_EIO, 10, FI_MSG | FI_SEND, FI_ENORX},
+	{EFA, FI_EIO, 13, FI_MSG | FI_SEND, FI_ECONNABORTED},
+	{EFA, FI_EIO, 14, FI_RMA | FI_READ, FI_ENOTCONN},
+	{EFA, FI_EIO, 15, FI_MSG | FI_SEND, FI_EHOSTUNREACH},
+	{EFA, FI_EIO, 3, FI_MSG | FI_SEND, FI_EIO},
+	{EFA, FI_EINVAL, 3, FI_MSG | FI_SEND, FI_EINVAL},
+	{EFA, FI_ETRUNC, 9, FI_MSG | FI_RECV, FI_ETRUNC},
+};
+
 START_TEST(test_cause)
 {
-	const uint64_t cxi = DOFI_QUIRK_CASSINI_STATUS, verbs = DOFI_QUIRK_VERBS_STATUS,
-		       iwarp = DOFI_QUIRK_VERBS_STATUS | DOFI_QUIRK_IWARP_STATUS,
-		       efa = DOFI_QUIRK_EFA_STATUS;
-	const struct {
-		uint64_t quirks;
-		int err, prov_errno;
-		uint64_t flags;
-		int want;
-	} rows[] = {
-		{cxi, FI_EIO, 18, FI_RMA | FI_WRITE, FI_EACCES},
-		{cxi, FI_EIO, 29, FI_RMA | FI_READ, FI_EACCES},
-		{cxi, FI_EIO, 52, FI_RMA | FI_READ, FI_EACCES},
-		/* the endpoint is gone, too */
-		{cxi, FI_EIO, 26, FI_RMA | FI_READ, FI_EIO},
-		{cxi, FI_EIO, 18, FI_TAGGED | FI_SEND, FI_EIO},
-		{cxi, FI_EHOSTUNREACH, 2, FI_RMA | FI_WRITE, FI_EHOSTUNREACH},
-		{~(cxi | iwarp | efa | DOFI_QUIRK_RESET_IS_EIO), FI_EIO, 18, FI_RMA | FI_WRITE,
-		 FI_EIO},
-		/* its one use */
-		{DOFI_QUIRK_RESET_IS_EIO, FI_EIO, -FI_EIO, FI_RMA | FI_WRITE, FI_ECONNRESET},
-		{DOFI_QUIRK_RESET_IS_EIO, FI_ETRUNC, -FI_ETRUNC, FI_MSG | FI_RECV, FI_ETRUNC},
-		/* status of work completions */
-		{verbs, FI_EIO, 1, FI_MSG | FI_RECV, FI_ETRUNC},
-		{verbs, FI_EIO, 2, FI_MSG | FI_RECV, FI_ETRUNC},
-		{verbs, FI_EIO, 2, FI_MSG | FI_SEND, FI_EIO},
-		{iwarp, FI_EIO, 2, FI_MSG | FI_RECV, FI_ETRUNC},
-		{iwarp, FI_EIO, 2, FI_MSG | FI_SEND, FI_ECONNABORTED},
-		{verbs, FI_EIO, 4, FI_MSG | FI_SEND, FI_EFAULT},
-		{verbs, FI_EIO, 7, FI_RMA | FI_READ, EBADMSG},
-		{verbs, FI_EIO, 8, FI_RMA | FI_READ, FI_EFAULT},
-		{verbs, FI_EIO, 9, FI_RMA | FI_WRITE, FI_EREMOTEIO},
-		{verbs, FI_EIO, 10, FI_RMA | FI_WRITE, FI_EACCES},
-		{verbs, FI_EIO, 11, FI_RMA | FI_WRITE, FI_EREMOTEIO},
-		{verbs, FI_EIO, 13, FI_MSG | FI_SEND, FI_ENORX},
-		{verbs, FI_EIO, 12, FI_MSG | FI_SEND, FI_EIO},
-		{verbs, FI_ECANCELED, 10, FI_MSG | FI_SEND, FI_ECANCELED},
-		{efa, FI_EIO, 5, FI_MSG | FI_SEND, FI_EFAULT},
-		{efa, FI_EIO, 7, FI_RMA | FI_READ, FI_EACCES},
-		{efa, FI_EINVAL, 7, FI_RMA | FI_READ, FI_EACCES},
-		{efa, FI_EIO, 8, FI_MSG | FI_SEND, FI_ECONNABORTED},
-		{efa, FI_EIO, 9, FI_MSG | FI_SEND, FI_ENOTCONN},
-		{efa, FI_EIO, 10, FI_MSG | FI_SEND, FI_ENORX},
-		{efa, FI_EIO, 13, FI_MSG | FI_SEND, FI_ECONNABORTED},
-		{efa, FI_EIO, 14, FI_RMA | FI_READ, FI_ENOTCONN},
-		{efa, FI_EIO, 15, FI_MSG | FI_SEND, FI_EHOSTUNREACH},
-		{efa, FI_EIO, 3, FI_MSG | FI_SEND, FI_EIO},
-		{efa, FI_EINVAL, 3, FI_MSG | FI_SEND, FI_EINVAL},
-		{efa, FI_ETRUNC, 9, FI_MSG | FI_RECV, FI_ETRUNC},
-	};
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+		const struct fi_cq_err_entry err = {.err = causes[i].err,
+						    .prov_errno = causes[i].prov_errno,
+						    .flags = causes[i].flags};
+		bool receive = causes[i].flags & FI_RECV;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct fi_cq_err_entry err = {.err = rows[i].err,
-						    .prov_errno = rows[i].prov_errno,
-						    .flags = rows[i].flags};
-		bool receive = rows[i].flags & FI_RECV;
-
-		ck_assert_msg(dofi_error_cause(rows[i].quirks, &err, receive) == rows[i].want,
+		ck_assert_msg(dofi_error_cause(causes[i].quirks, &err, receive) == causes[i].want,
 			      "row %zu", i);
 	}
 }

@@ -162,7 +162,8 @@ START_TEST(test_bound_to_a_node_takes_its_device)
 		bind_to(cases[i].cpus);
 		set_rank("SLURM_LOCALID", (unsigned int)i + 1);
 		ck_assert_uint_eq(choose(""), cases[i].device);
-		ck_why("the nearest of 4 devices to CPUs ");
+		ck_assert_int_eq(strncmp(nic.why, "the nearest of 4 devices to CPUs ", 33), 0);
+		ck_assert_ptr_null(strstr(nic.why, "number"));
 		ck_why(cases[i].cpus);
 		ck_why(_i ? "hwloc" : "sysfs");
 	}
@@ -199,6 +200,7 @@ START_TEST(test_bound_to_two_nodes_spreads_over_theirs)
 		ck_assert_uint_eq(choose(""), rank % 2 ? 3 : 1);
 	}
 	ck_why("one of the nearest of 4 devices");
+	ck_why("NUMA distance 10, others 12 and more");
 	ck_why("number 1 of 2");
 }
 END_TEST
@@ -218,8 +220,6 @@ END_TEST
 /* Ranks are distributed to two packages in turn: those of one package are all even. */
 START_TEST(test_parts_of_a_package_take_different_devices)
 {
-	bool taken[32] = {false};
-
 	set_many(_i);
 	for (unsigned int rank = 0; rank < 32; rank++) {
 		unsigned int first = rank % 2 * 48 + rank / 2 * 3, chosen;
@@ -230,11 +230,11 @@ START_TEST(test_parts_of_a_package_take_different_devices)
 		bind_to(cpus);
 		set_rank("SLURM_LOCALID", rank);
 		chosen = choose("");
-		ck_assert_uint_eq(chosen / 16, rank % 2);
-		ck_assert(!taken[chosen]);
-		taken[chosen] = true;
+		ck_assert_uint_eq(chosen, rank % 2 * 16 + rank / 2);
 	}
 	ck_why("by the part of the near CPUs");
+	bind_to("17");
+	ck_assert_uint_eq(choose(""), 1);
 }
 END_TEST
 
@@ -381,6 +381,44 @@ START_TEST(test_single_device)
 	ck_assert_uint_eq(choose("local_rank=3"), 0);
 	ck_why("the only one");
 	ck_assert_str_eq(nic.pci_text, "0000:11:00.0");
+}
+END_TEST
+
+/* Nothing of an earlier choice is left. */
+START_TEST(test_what_is_known_of_the_device)
+{
+	set_machine(&sparse, 0);
+	bind_to("0");
+	memset(&nic, 0xff, sizeof(nic));
+	ck_assert_uint_eq(choose(""), 0);
+	ck_assert_str_eq(nic.node_text, "0");
+	ck_assert(!nic.bind_thread);
+	ndevices = 1;
+	devices[0].bus.attr.pci = (struct fi_pci_attr){1, 0x3b, 0x1f, 7};
+	choose("");
+	ck_assert_str_eq(nic.pci_text, "0001:3b:1f.7");
+	ck_assert_str_eq(nic.node_text, "");
+	/* A device of another bus, and one without any, may be below a netdev. */
+	devices[0].bus.bus_type = FI_BUS_UNKNOWN;
+	for (int i = 0; i < 2; i++) {
+		choose("");
+		ck_assert(!nic.has_pci);
+		ck_assert_str_eq(nic.pci_text, "");
+		devices[0].info.nic = NULL;
+	}
+	devices[0].domain.name = NULL;
+	choose("");
+	ck_assert(!nic.has_pci);
+}
+END_TEST
+
+START_TEST(test_ranks_have_up_to_six_digits)
+{
+	t_capture(STDERR_FILENO);
+	ck_assert(!dofi_params_load(&params, "ofi", "local_rank=999999"));
+	ck_assert_int_eq(dofi_nic_check("ofi", &params), 0);
+	ck_assert(!dofi_params_load(&params, "ofi", "local_rank=1000000"));
+	ck_assert_int_eq(dofi_nic_check("ofi", &params), -EINVAL);
 }
 END_TEST
 
@@ -610,9 +648,11 @@ START_TEST(test_the_thread_goes_where_its_device_is)
 	dofi_nic_enter_thread("ia", &its);
 	ck_assert_int_eq(__real_sched_getaffinity(0, sizeof(now), &now), 0);
 	ck_assert(CPU_EQUAL(&now, &before));
+	ck_assert_str_eq(t_captured(fd), "");
 	its.bind_thread = true;
-	dofi_nic_enter_thread("ia", &its); /* there are no CPUs */
-	ck_assert_ptr_nonnull(strstr(t_captured(fd), "its thread can't run on CPUs"));
+	dofi_cpus_add(&its.thread_cpus, DOFI_CPUS_MAX - 1);
+	dofi_nic_enter_thread("ia", &its); /* there is no such CPU */
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "its thread can't run on CPUs 8191: "));
 	for (unsigned int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &before)) {
 			memset(&its.thread_cpus, 0, sizeof(its.thread_cpus));
@@ -823,6 +863,8 @@ int main(void)
 #endif
 	tcase_add_loop_test(tc, test_unknown_device_is_farther_than_any, 0, T_SOURCES);
 	tcase_add_test(tc, test_single_device);
+	tcase_add_test(tc, test_what_is_known_of_the_device);
+	tcase_add_test(tc, test_ranks_have_up_to_six_digits);
 	tcase_add_test(tc, test_thread_runs_near_the_device_within_the_process);
 	tcase_add_test(tc, test_invalid_parameters_are_refused);
 	tcase_add_test(tc, test_pci_addresses);

@@ -7,6 +7,9 @@
 #include "fabric/quirks.h"
 #include "fabric/select.h"
 
+#include "../../lib/t_hooks.h"
+
+#include <malloc.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
@@ -359,6 +362,115 @@ START_TEST(test_a_candidate_that_lacks_nothing_by_itself)
 }
 END_TEST
 
+static void hide_rma(struct fi_info *info)
+{
+	info->caps &= ~(uint64_t)FI_RMA;
+}
+
+/* Whether the provider offers it to our hints, or only to others. */
+START_TEST(test_a_candidate_that_lacks_something)
+{
+	struct candidate poor = tcp_eth0;
+
+	if (_i)
+		poor.caps &= ~(uint64_t)FI_RMA;
+	MACHINE(&poor);
+	spoil = _i ? NULL : hide_rma;
+	ck_has(none_for("ofi", ""),
+	       "tcp (eth0): does not offer what the msg transport needs: it lacks FI_RMA");
+	MACHINE(&udp_eth0);
+	ck_has(none_for("ofi", ""), "udp (eth0): offers datagrams only");
+}
+END_TEST
+
+/* A loopback address and a fabric within the host reach no other host, whatever else they can. */
+START_TEST(test_what_reaches_other_hosts_comes_first)
+{
+	struct candidate lo = tcp_lo, silent = tcp_eth0;
+
+	lo.caps = ANYWHERE;
+	MACHINE(&lo, &tcp_eth0);
+	ck_choice("ofi", "", "eth0", "192.0.2.2");
+	silent.caps &= ~(uint64_t)(FI_LOCAL_COMM | FI_REMOTE_COMM); /* does not tell */
+	MACHINE(&tcp_lo, &silent);
+	ck_choice("ofi", "", "eth0", "192.0.2.2");
+	t_machine_put("class/net/docker0", NULL);
+	MACHINE(&shm, &tcp_docker);
+	ck_choice("ofi", "", "docker0", "172.17.0.1");
+}
+END_TEST
+
+START_TEST(test_cards_with_addresses_come_first)
+{
+	MACHINE(&cxi0, &mlx5_v6);
+	ck_choice("ofi", "", "mlx5_1", "2001:db8::3");
+}
+END_TEST
+
+/* A card that is offered twice is one card. */
+START_TEST(test_a_card_that_is_listed_twice)
+{
+	t_machine_set(&two_cards);
+	MACHINE(&cxi0, &cxi0, &cxi1);
+	ck_assert_int_eq(choose("ofi", "local_rank=1"), 0);
+	ck_assert_str_eq(chosen->domain_attr->name, "cxi1");
+	fi_freeinfo(chosen);
+}
+END_TEST
+
+START_TEST(test_the_choice_is_told)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	MACHINE(&udp_eth0, &tcp_lo6, &tcp_eth0);
+	ck_assert_int_eq(choose("ofi", "log=info"), 0);
+	fi_freeinfo(chosen);
+	ck_has(t_captured(fd), "IA ofi uses provider tcp, domain eth0, 192.0.2.2, transport msg");
+	ck_has(t_captured(fd), "IA ofi does not use ");
+	ck_has(t_captured(fd), "udp (eth0): offers datagrams only");
+	MACHINE(&shm);
+	ck_assert_int_eq(choose("ofi", "log=info"), 0);
+	fi_freeinfo(chosen);
+	ck_has(t_captured(fd),
+	       "IA ofi uses provider shm, domain shm, no IP address, transport rdm");
+}
+END_TEST
+
+START_TEST(test_no_choice_tells_what_was_asked_for)
+{
+	MACHINE(&tcp_eth0);
+	ck_has(none_for("ofi", "provider=tcp subnet=203.0.113.0/24"),
+	       "no fabric can be used (provider=tcp subnet=203.0.113.0/24): tcp (eth0): another");
+	ck_assert_int_eq(choose("ofi", "provider=tcp subnet=203.0.113.0/24"), -FI_ENODATA);
+	ck_assert_int_eq(choose("ofi", "transport=pigeon"), -FI_EINVAL);
+}
+END_TEST
+
+#if T_HOOKS
+/* With atomic operations, with an address that the fabric takes for something else, without any. */
+START_TEST(test_a_choice_leaves_no_memory)
+{
+	static const char *const words[] = {"", "addr=127.0.0.1 log=info", "domain=none"};
+	struct candidate card = mlx5, local = mlx5_lo;
+	size_t before = 0;
+
+	t_capture(STDERR_FILENO);
+	card.caps |= FI_ATOMIC;
+	local.caps |= FI_ATOMIC;
+	MACHINE(&card, &local, &cxi0, &cxi1, &udp_eth0);
+	running_version = FI_VERSION(2, 6);
+	resolves_node = true;
+	for (int i = 0; i < 200; i++) {
+		if (i == 20)
+			before = mallinfo2().uordblks;
+		if (!choose("ofi", words[_i]))
+			fi_freeinfo(chosen);
+	}
+	ck_assert_uint_le(mallinfo2().uordblks, before + 4000);
+}
+END_TEST
+#endif
+
 int main(void)
 {
 	Suite *suite = suite_create("select");
@@ -385,5 +497,14 @@ int main(void)
 	tcase_add_test(tc, test_a_device_without_a_name);
 	tcase_add_test(tc, test_endpoints_that_no_transport_knows);
 	tcase_add_test(tc, test_a_candidate_that_lacks_nothing_by_itself);
+	tcase_add_loop_test(tc, test_a_candidate_that_lacks_something, 0, 2);
+	tcase_add_test(tc, test_what_reaches_other_hosts_comes_first);
+	tcase_add_test(tc, test_cards_with_addresses_come_first);
+	tcase_add_test(tc, test_a_card_that_is_listed_twice);
+	tcase_add_test(tc, test_the_choice_is_told);
+	tcase_add_test(tc, test_no_choice_tells_what_was_asked_for);
+#if T_HOOKS
+	tcase_add_loop_test(tc, test_a_choice_leaves_no_memory, 0, 3);
+#endif
 	return run_choices(suite, tc);
 }

@@ -3,12 +3,16 @@
 #include "simulated_offers.h"
 
 #include "fabric/select.h"
+#include "fabric/wish.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
+#include <rdma/fi_errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 START_TEST(test_address_that_no_netdev_lists)
 {
@@ -163,6 +167,84 @@ START_TEST(test_host_without_addresses)
 }
 END_TEST
 
+static struct dofi_wish wish = {.ia_name = "ofi", .params = &params};
+
+static int parse(const char *words)
+{
+	ck_assert(!dofi_params_load(&params, "ofi", words));
+	return dofi_wish_parse(&wish);
+}
+
+START_TEST(test_bad_words)
+{
+	static const char *const words[] = {"subnet=here", "pci=33", "addr=localhost",
+					    "local_rank=x"};
+
+	t_capture(STDERR_FILENO);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		ck_assert_msg(parse(words[i]) == -FI_EINVAL, "%s", words[i]);
+	ck_assert_int_eq(parse("addr=203.0.113.77"), -EADDRNOTAVAIL);
+}
+END_TEST
+
+/* Then the address's socket is 0. It is closed again. */
+START_TEST(test_address_of_a_program_without_standard_input)
+{
+	close(STDIN_FILENO);
+	errno = EIO; /* an older error */
+	ck_assert_int_eq(parse("addr=127.0.0.1"), 0);
+	ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO);
+}
+END_TEST
+
+START_TEST(test_address_of_a_process_without_descriptors)
+{
+	int fd = t_capture(STDERR_FILENO);
+	struct rlimit limit, none;
+	int ret;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){0, limit.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ret = parse("addr=127.0.0.1");
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(ret, -EMFILE);
+	ck_has(t_captured(fd), strerror(EMFILE));
+}
+END_TEST
+
+/* Messages say what the user has asked for, and nothing else. */
+START_TEST(test_text_of_a_wish)
+{
+	static const struct {
+		const char *words, *env, *text;
+	} cases[] = {
+		{"", NULL, ""},
+		{"", "", ""},
+		{"provider=tcp", NULL, " (provider=tcp)"},
+		{"", "shm", " (FI_PROVIDER=shm)"},
+		{"addr=127.0.0.1 subnet=127.0.0.0/8 pci=33:00.0 domain=lo transport=msg", "tcp",
+		 " (domain=lo addr=127.0.0.1 transport=msg subnet=127.0.0.0/8 pci=33:00.0 "
+		 "FI_PROVIDER=tcp)"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		ck_assert(!dofi_params_load(&params, "ofi", cases[i].words));
+		if (cases[i].env)
+			setenv("FI_PROVIDER", cases[i].env, 1);
+		dofi_wish_print(&wish, out);
+		fclose(out);
+		ck_assert_str_eq(text, cases[i].text);
+		free(text);
+		unsetenv("FI_PROVIDER");
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("wish");
@@ -177,5 +259,9 @@ int main(void)
 	tcase_add_test(tc, test_subnet_of_a_device_without_addresses);
 	tcase_add_test(tc, test_address_of_a_fabric_without_addresses);
 	tcase_add_test(tc, test_host_without_addresses);
+	tcase_add_test(tc, test_bad_words);
+	tcase_add_test(tc, test_address_of_a_program_without_standard_input);
+	tcase_add_test(tc, test_address_of_a_process_without_descriptors);
+	tcase_add_test(tc, test_text_of_a_wish);
 	return run_choices(suite, tc);
 }

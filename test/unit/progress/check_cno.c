@@ -763,6 +763,63 @@ START_TEST(agent_frees_the_cno_that_is_modified)
 }
 END_TEST
 
+/* Calls look at this number alone, and a driver that sleeps has to be told of it. */
+START_TEST(due_agents_are_counted)
+{
+	t_ok(dofi_cno_modify_agent(cno, DAT_OS_WAIT_PROXY_AGENT_NULL));
+	ck_assert_uint_eq(atomic_load(&ia->nagents), 0);
+	for (int i = 0; i < 2; i++) {
+		t_ok(dofi_cno_modify_agent(cno, counter));
+		ck_assert_uint_eq(atomic_load(&ia->nagents), 0);
+		t_fake.kicks = 0;
+		dofi_cno_notify(cno, evd);
+		ck_assert_uint_eq(atomic_load(&ia->nagents), 1);
+		ck_assert_uint_eq(t_fake.kicks, 1);
+		if (i)
+			dofi_cno_mute(cno);
+		else
+			dofi_cno_run_agents(ia);
+		ck_assert_uint_eq(atomic_load(&ia->nagents), 0);
+		ck_assert_int_eq(told.calls, 1);
+		expect_triggered_by(evd);
+	}
+}
+END_TEST
+
+static bool in_agent, other_in_agent;
+
+static DAT_RETURN ask_main(void *arg)
+{
+	other_in_agent = dofi_cno_in_agent(arg);
+	return DAT_SUCCESS;
+}
+
+static void asking_agent(DAT_PVOID data, DAT_EVD_HANDLE handle)
+{
+	struct t_thread thread;
+
+	(void)data, (void)handle;
+	t_start(&thread, ask_main, ia);
+	t_ok(t_join(&thread));
+	in_agent = dofi_cno_in_agent(ia);
+	told.calls++;
+}
+
+/* Only the thread that runs the agent is inside of it. */
+START_TEST(a_thread_knows_that_it_runs_an_agent)
+{
+	t_ok(dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){&told, asking_agent}));
+	ck_assert(!dofi_cno_in_agent(ia));
+	post(evd);
+	ck_assert_int_eq(told.calls, 1);
+	ck_assert(in_agent);
+	ck_assert(!other_in_agent);
+	ck_assert(!dofi_cno_in_agent(ia));
+	ck_assert(dofi_trylock(&ia->obj_lock));
+	dofi_unlock(&ia->obj_lock);
+}
+END_TEST
+
 static DAT_RETURN await_main(void *arg)
 {
 	dofi_cno_await_agents(arg);
@@ -783,6 +840,25 @@ START_TEST(close_waits_for_calls_that_run_agents)
 	ck_assert(!thread.done);
 	dofi_cno_go(ia);
 	t_ok(t_join(&thread));
+}
+END_TEST
+
+/* It may not use the IA any more when the IA is closed. */
+START_TEST(close_waits_for_a_running_agent)
+{
+	struct t_thread poster, closer;
+
+	t_ok(dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){&told, slow_agent}));
+	t_start(&poster, post_main, evd);
+	while (stage != 1)
+		sched_yield();
+	t_start(&closer, await_main, ia);
+	t_until_asleep(1);
+	ck_assert(!closer.done);
+	stage = 2;
+	t_ok(t_join(&closer));
+	ck_assert_int_eq(told.calls, 1);
+	t_ok(t_join(&poster));
 }
 END_TEST
 
@@ -821,7 +897,10 @@ int main(void)
 	tcase_add_test(tc, without_descriptors_there_is_no_cno_with_one);
 	tcase_add_test(tc, test_no_event_is_missed);
 	tcase_add_test(tc, agent_frees_the_cno_that_is_modified);
+	tcase_add_test(tc, due_agents_are_counted);
+	tcase_add_test(tc, a_thread_knows_that_it_runs_an_agent);
 	tcase_add_test(tc, close_waits_for_calls_that_run_agents);
+	tcase_add_test(tc, close_waits_for_a_running_agent);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -35,6 +35,9 @@ static enum fi_wait_obj waits[DOFI_MAX_CQS + 1];
 static struct fid_cq queues[DOFI_MAX_CQS + 1];
 static struct fi_ops queue_ops;
 static bool has_lists; /* the fabric can poll a list of descriptors */
+static bool has_fds = true;
+static int shortage; /* what the fabric answers to each try */
+static unsigned int tries;
 static int some_fds[DOFI_MAX_CQS + 1];
 
 static int queue_fd(struct fid *fid, int command, void *arg)
@@ -52,7 +55,7 @@ static int queue_fd(struct fid *fid, int command, void *arg)
 static int queue_close(struct fid *fid)
 {
 	ck_assert_ptr_eq(fid, &queues[opened - 1 - closed].fid);
-	if (no_fds)
+	if (no_fds || !has_fds)
 		opened--; /* at once, and its place is used again */
 	else
 		closed++;
@@ -64,7 +67,13 @@ static int queue_open(struct fid_domain *of, struct fi_cq_attr *attr, struct fid
 {
 	(void)context;
 	ck_assert_ptr_eq(of, &domain);
+	ck_assert_int_eq(attr->format, FI_CQ_FORMAT_DATA);
+	tries++;
+	if (shortage)
+		return shortage;
 	if (attr->wait_obj == FI_WAIT_POLLFD && !has_lists)
+		return -FI_ENOSYS;
+	if (attr->wait_obj == FI_WAIT_FD && !has_fds)
 		return -FI_ENOSYS;
 	if (attr->size < takes)
 		attr->size = takes;
@@ -117,6 +126,79 @@ START_TEST(fabrics_without_device_queues_need_one_queue)
 	open_first();
 	for (int i = 0; i < 100000; i++)
 		ck_assert_uint_eq(dofi_cqs_take(&ia, 0), 0);
+	ck_assert_uint_eq(opened, 1);
+}
+END_TEST
+
+/* The list is best for few connections, unless it is incomplete or the user prefers the other. */
+START_TEST(the_best_wait_object_of_the_fabric)
+{
+	static const struct dofi_trans_ops no_list = {.cq_format = FI_CQ_FORMAT_DATA};
+	static const struct {
+		bool lists, fds, connectionless;
+		uint64_t quirks;
+		const char *param;
+		enum fi_wait_obj wait;
+	} cases[] = {
+		{true, true, false, 0, "", FI_WAIT_POLLFD},
+		{true, true, false, 0, "fd", FI_WAIT_FD},
+		{true, true, false, DOFI_QUIRK_SHORT_LIST, "", FI_WAIT_FD},
+		{true, true, true, 0, "", FI_WAIT_FD},
+		{true, false, true, 0, "", FI_WAIT_POLLFD},
+		{false, true, false, 0, "", FI_WAIT_FD},
+		{false, false, false, 0, "", FI_WAIT_NONE},
+		{false, false, true, 0, "", FI_WAIT_NONE},
+		{true, true, false, DOFI_QUIRK_MUTE_QUEUE, "", FI_WAIT_NONE},
+	};
+
+	has_lists = cases[_i].lists;
+	has_fds = cases[_i].fds;
+	ia.trans = cases[_i].connectionless ? &no_list : &trans;
+	ia.quirks = cases[_i].quirks;
+	strcpy(ia.params.cq_wait, cases[_i].param);
+	ck_assert_int_eq(dofi_cqs_open(&ia), 0);
+	ck_assert_int_eq(ia.cq_wait, cases[_i].wait);
+	ck_assert_int_eq(waits[0], cases[_i].wait);
+	ck_assert_int_eq(ia.cqs.shared, cases[_i].wait == FI_WAIT_POLLFD);
+	dofi_cqs_close(&ia);
+}
+END_TEST
+
+/* A shorter queue may be possible then; another wait object is not what the fabric lacks. */
+START_TEST(a_fabric_without_memory_is_asked_for_shorter_queues)
+{
+	shortage = -FI_ENOMEM;
+	ck_assert_int_eq(dofi_cqs_open(&ia), -FI_ENOMEM);
+	ck_assert_uint_eq(tries, 7); /* 16384, 8192, ... 256 */
+	ck_assert_uint_eq(ia.cqs.n, 0);
+}
+END_TEST
+
+START_TEST(the_shortest_queue_that_is_used)
+{
+	longest = 256;
+	open_first();
+	ck_assert_uint_eq(ia.cqs.list[0].size, 256);
+	dofi_cqs_close(&ia);
+	longest = 255;
+	ck_assert_int_eq(dofi_cqs_open(&ia), -FI_EINVAL);
+}
+END_TEST
+
+START_TEST(a_queue_that_takes_a_whole_mebibyte)
+{
+	ia.quirks = DOFI_QUIRK_QUEUE_MAPPING;
+	open_first();
+	ck_assert_uint_eq(ia.cqs.list[0].size, 2 * FIRST);
+}
+END_TEST
+
+/* The queue would have no room for the endpoint either. */
+START_TEST(a_queue_shorter_than_the_endpoint_needs_is_not_opened)
+{
+	longest = FIRST / 4;
+	open_first();
+	ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST / 4 + 1), 0);
 	ck_assert_uint_eq(opened, 1);
 }
 END_TEST
@@ -234,7 +316,9 @@ START_TEST(few_connections_share_the_list_and_later_ones_other_queues)
 	take(FEW, 0);
 	ck_assert_uint_eq(opened, 1);
 	take(ALONE, 1);
+	ia.cqs.list[1].due = false; /* it was read, and was not watched */
 	take(EACH, 2);
+	ck_assert(ia.cqs.list[1].due);
 	take(EACH, 3);
 	ck_assert_uint_eq(opened, 4);
 	for (unsigned int i = 1; i < opened; i++)
@@ -266,11 +350,10 @@ END_TEST
 
 START_TEST(without_a_shared_queue_the_list_serves_all)
 {
-	if (_i)
-		no_fds = true;
-	else
-		most = 1;
 	open_list();
+	most = _i == 0 ? 1 : most;
+	no_fds = _i == 1;
+	has_fds = _i != 2;
 	take(2 * FEW, 0);
 	ck_assert_uint_eq(ia.cqs.n, 1);
 	ck_assert_uint_eq(opened, 1);
@@ -307,6 +390,11 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, one_queue_is_enough_for_a_few_endpoints);
 	tcase_add_test(tc, fabrics_without_device_queues_need_one_queue);
+	tcase_add_loop_test(tc, the_best_wait_object_of_the_fabric, 0, 9);
+	tcase_add_test(tc, a_fabric_without_memory_is_asked_for_shorter_queues);
+	tcase_add_test(tc, the_shortest_queue_that_is_used);
+	tcase_add_test(tc, a_queue_that_takes_a_whole_mebibyte);
+	tcase_add_test(tc, a_queue_shorter_than_the_endpoint_needs_is_not_opened);
 	tcase_add_test(tc, a_failed_open_that_changes_the_attributes);
 	tcase_add_test(tc, each_queue_is_twice_as_long_as_the_one_before);
 	tcase_add_test(tc, a_device_with_short_queues_has_more_of_them);
@@ -315,7 +403,7 @@ int main(void)
 	tcase_add_test(tc, a_queue_of_a_device_is_not_shared_without_room);
 	tcase_add_test(tc, few_connections_share_the_list_and_later_ones_other_queues);
 	tcase_add_test(tc, there_are_not_more_queues_than_can_be_watched);
-	tcase_add_loop_test(tc, without_a_shared_queue_the_list_serves_all, 0, 2);
+	tcase_add_loop_test(tc, without_a_shared_queue_the_list_serves_all, 0, 3);
 	tcase_add_test(tc, without_another_shared_queue_the_emptiest_serves_all);
 	tcase_add_test(tc, no_queue_at_all_is_an_error);
 	suite_add_tcase(suite, tc);

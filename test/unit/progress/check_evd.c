@@ -305,16 +305,76 @@ START_TEST(test_dequeue_counts_calls_and_what_they_find)
 }
 END_TEST
 
+/* By dequeue and wait. Other events than those of transfers hold something else in this place. */
 START_TEST(test_dequeue_gives_srq_its_place_back)
 {
-	struct dofi_event event = {.number = DAT_DTO_COMPLETION_EVENT};
+	static const struct {
+		uint32_t number, places;
+	} kinds[] = {{DAT_DTO_COMPLETION_EVENT, 1},
+		     {DOFI_EVENT_EXTENDED, 1},
+		     {DAT_CONNECTION_REQUEST_EVENT, 0},
+		     {DAT_SOFTWARE_EVENT, 0}};
 	int srq;
 
-	event.dto.srq = (struct dofi_srq *)(void *)&srq;
-	dofi_evd_push(evd, &event, true);
-	ck_assert_uint_eq(t_fake.srq_dequeued, 0);
-	expect_dequeue(0);
-	ck_assert_uint_eq(t_fake.srq_dequeued, 1);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct dofi_event event = {.number = kinds[i].number};
+		DAT_COUNT nmore;
+		DAT_EVENT out;
+
+		t_fake.srq_dequeued = 0;
+		event.dto.srq = (struct dofi_srq *)(void *)&srq;
+		dofi_evd_push(evd, &event, true);
+		dofi_evd_push(evd, &event, true);
+		ck_assert_uint_eq(t_fake.srq_dequeued, 0);
+		t_ok(dofi_evd_dequeue(evd, &out));
+		ck_assert_uint_eq(t_fake.srq_dequeued, kinds[i].places);
+		t_ok(dofi_evd_wait(evd, 0, 1, &out, &nmore));
+		ck_assert_uint_eq(t_fake.srq_dequeued, 2 * kinds[i].places);
+	}
+}
+END_TEST
+
+static void free_it(struct dofi_ia *fake)
+{
+	(void)fake;
+	t_fake.on_poll = NULL;
+	t_ok(dofi_evd_free(evd));
+}
+
+/* An agent that runs in the poll may free the EVD. */
+START_TEST(test_dequeue_from_an_evd_that_its_poll_frees)
+{
+	DAT_EVENT event;
+
+	t_fake.on_poll = free_it;
+	t_ret(dofi_evd_dequeue(evd, &event), INVALID);
+	evd = NULL;
+}
+END_TEST
+
+static void begin_to_wait(struct dofi_ia *fake)
+{
+	struct dofi_evd *object = evd;
+
+	(void)fake;
+	t_fake.on_poll = NULL;
+	push(1, true);
+	atomic_store(&object->waiter, true);
+}
+
+/* Another thread takes the event, or begins to wait for it, after this one has seen the count. */
+START_TEST(test_dequeue_of_an_event_that_another_thread_takes)
+{
+	struct dofi_evd *object = evd;
+	DAT_EVENT event;
+
+	atomic_store(&object->count, 1);
+	expect_empty();
+	atomic_store(&object->count, 0);
+	t_fake.on_poll = begin_to_wait;
+	t_ret(dofi_evd_dequeue(evd, &event), DOFI_BAD_STATE(EVD_WAITER));
+	atomic_store(&object->waiter, false);
+	expect_dequeue(1);
 }
 END_TEST
 
@@ -506,6 +566,7 @@ START_TEST(test_waiter_keeps_others_out)
 	DAT_COUNT nmore;
 
 	start_waiter(2);
+	t_ret(dofi_evd_dequeue(evd, &event), DOFI_BAD_STATE(EVD_WAITER));
 	push(1, true);
 	t_ret(dofi_evd_wait(evd, 0, 1, &event, &nmore), DOFI_BAD_STATE(EVD_WAITER));
 	t_ret(dofi_evd_dequeue(evd, &event), DOFI_BAD_STATE(EVD_WAITER));
@@ -535,6 +596,20 @@ START_TEST(test_free_aborts_waiter)
 	t_ok(dofi_evd_free(evd));
 	t_ret(t_join(&waiter.thread), DOFI_ERR(DAT_ABORT, 0));
 	evd = NULL;
+}
+END_TEST
+
+/* Its handle was found before it became invalid. */
+START_TEST(test_wait_on_an_evd_that_is_being_freed)
+{
+	struct dofi_evd *object = evd;
+	DAT_EVENT event;
+	DAT_COUNT nmore;
+
+	push(1, true);
+	object->dying = true;
+	t_ret(dofi_evd_wait(evd, FOR_EVER, 1, &event, &nmore), DOFI_ERR(DAT_ABORT, 0));
+	object->dying = false;
 }
 END_TEST
 
@@ -639,6 +714,7 @@ END_TEST
 /* EVD-117, EVD-121, EVS-093 */
 START_TEST(test_overflow_is_reported_once)
 {
+	const struct dofi_evd *object = evd;
 	DAT_EVENT event;
 
 	ck_assert_uint_eq(dofi_evd_room(evd), 8);
@@ -652,12 +728,34 @@ START_TEST(test_overflow_is_reported_once)
 	ck_assert_ptr_eq(event.event_data.asynch_error_event_data.dat_handle, evd);
 	ck_assert_uint_eq(event.event_data.asynch_error_event_data.reason, 0);
 	t_ret(dofi_evd_dequeue(ia->async_evd, &event), DOFI_QUEUE_EMPTY);
-	for (uint64_t i = 0; i < 8; i++)
-		expect_dequeue(i);
-	/* A new overflow is reported again. */
+	/* It is the same overflow until the EVD has been empty. */
+	expect_dequeue(0);
+	ck_assert_int_eq(push(0, true), 0);
+	ck_assert_int_eq(push(0, true), -ENOSPC);
+	t_ret(dofi_evd_dequeue(ia->async_evd, &event), DOFI_QUEUE_EMPTY);
+	for (uint64_t i = 1; i <= 8; i++)
+		expect_dequeue(i % 8);
 	for (uint64_t i = 0; i < 9; i++)
 		push(i, true);
 	t_ok(dofi_evd_dequeue(ia->async_evd, &event));
+	ck_assert_uint_eq(atomic_load(&object->counters[DOFI_CNT_EVD_OVERFLOW]), 4);
+}
+END_TEST
+
+/* A longer EVD that overflows as well is another matter. */
+START_TEST(test_overflow_after_resize_is_reported)
+{
+	DAT_EVENT event;
+
+	for (uint64_t i = 0; i < 9; i++)
+		push(i, true);
+	t_ok(dofi_evd_dequeue(ia->async_evd, &event));
+	t_ok(dofi_evd_resize(evd, 16));
+	for (uint64_t i = 8; i < 16; i++)
+		ck_assert_int_eq(push(i, true), 0);
+	ck_assert_int_eq(push(16, true), -ENOSPC);
+	t_ok(dofi_evd_dequeue(ia->async_evd, &event));
+	ck_assert_int_eq(event.event_number, DAT_ASYNC_ERROR_EVD_OVERFLOW);
 }
 END_TEST
 
@@ -760,6 +858,8 @@ int main(void)
 	tcase_add_test(tc, test_dequeue_takes_what_its_poll_hands_over);
 	tcase_add_test(tc, test_dequeue_counts_calls_and_what_they_find);
 	tcase_add_test(tc, test_dequeue_gives_srq_its_place_back);
+	tcase_add_test(tc, test_dequeue_from_an_evd_that_its_poll_frees);
+	tcase_add_test(tc, test_dequeue_of_an_event_that_another_thread_takes);
 	tcase_add_test(tc, test_post_se);
 	tcase_add_test(tc, test_post_se_on_full_evd);
 	tcase_add_test(tc, test_many_posters_one_reader);
@@ -772,10 +872,12 @@ int main(void)
 	tcase_add_test(tc, test_waiter_keeps_others_out);
 	tcase_add_test(tc, test_set_unwaitable_wakes_waiter);
 	tcase_add_test(tc, test_free_aborts_waiter);
+	tcase_add_test(tc, test_wait_on_an_evd_that_is_being_freed);
 	tcase_add_test(tc, test_free_sleeps_until_the_waiter_has_left);
 	tcase_add_test(tc, test_signal_ends_wait);
 	tcase_add_test(tc, test_streams_that_go_together);
 	tcase_add_test(tc, test_overflow_is_reported_once);
+	tcase_add_test(tc, test_overflow_after_resize_is_reported);
 	tcase_add_test(tc, test_full_or_absent_async_evd_loses_events);
 	tcase_add_test(tc, test_resize);
 	tcase_add_test(tc, test_events_that_arrive_during_resize_are_kept);

@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/memory/local_socket.h"
 #include "../../../prov/ofi/progress/wakeup.h"
 #include "../../../prov/ofi/object/ia.h"
@@ -12,10 +13,12 @@
 #include "../../../prov/ofi/progress/engine_fds.h"
 #include "../../../prov/ofi/progress/engine.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -42,10 +45,13 @@ ssize_t __wrap_dofi_local_socket_receive(int fd, void *buf, size_t size,
 					 struct dofi_local_sender *sender)
 {
 	receives++;
+	sender->passed = -1;
 	return floods ? 0 : __real_dofi_local_socket_receive(fd, buf, size, sender);
 }
 
 /* --- the engine and the transport --- */
+
+static int watches, watch_error;
 
 static struct side *side_of(struct dofi_ia *ia)
 {
@@ -54,14 +60,16 @@ static struct side *side_of(struct dofi_ia *ia)
 
 int dofi_engine_watch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t events)
 {
-	(void)events;
+	ck_assert_uint_eq(events, EPOLLIN);
 	ck_assert_ptr_eq(fd, &ia->wakeup.socket);
-	return 0;
+	watches += !watch_error;
+	return watch_error;
 }
 
 void dofi_engine_unwatch(struct dofi_ia *ia, struct dofi_fd *fd)
 {
 	ck_assert_ptr_eq(fd, &ia->wakeup.socket);
+	watches--;
 }
 
 int dofi_engine_drain_cq(struct dofi_ia *ia)
@@ -141,6 +149,137 @@ static void meet_both(void)
 	look(&a);
 }
 
+static int open_files(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* Pages of marks that are mapped, or only those that can be written to. */
+static int mapped_marks(bool writable)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	int n = 0;
+
+	while (fgets(line, sizeof(line), maps))
+		n += strstr(line, "dat-ofi-asleep") && (!writable || strstr(line, " rw-s "));
+	fclose(maps);
+	return n;
+}
+
+/* Each IA has its mark, and sees that of the other. All of it goes with the IA and the peer. */
+START_TEST(nothing_is_left)
+{
+	int before = open_files();
+
+	meet_both();
+	ck_assert_int_eq(mapped_marks(false), 4);
+	ck_assert_int_eq(mapped_marks(true), 2);
+	ck_assert_int_eq(open_files(), before);
+	dofi_wakeup_remove_peer(&a.ia, &a.peer);
+	a.knows = false;
+	ck_assert_int_eq(mapped_marks(false), 3);
+	ck_assert_int_eq(watches, 2);
+	dofi_wakeup_close(&a.ia);
+	ck_assert_int_eq(mapped_marks(false), 2);
+	ck_assert_int_eq(open_files(), before - 2);
+	ck_assert_int_eq(watches, 1);
+	ck_assert(!dofi_wakeup_mark(&a.ia, true));
+	dofi_wakeup_close(&a.ia); /* once more has no effect */
+	ck_assert_int_eq(watches, 1);
+	ck_assert_int_eq(open_files(), before - 2);
+}
+END_TEST
+
+START_TEST(a_socket_that_is_not_watched)
+{
+	int fd = t_capture(STDERR_FILENO), before;
+
+	dofi_wakeup_close(&a.ia);
+	before = open_files();
+	watch_error = -ENOSPC;
+	dofi_log_set_level("info");
+	ck_assert_int_eq(dofi_wakeup_open(&a.ia), 0);
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "peers can't wake this process"));
+	ck_assert(!a.ia.wakeup.is_open);
+	ck_assert_int_eq(open_files(), before);
+	ck_assert_int_eq(mapped_marks(false), 1); /* that of b */
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	watch_error = 0;
+	ck_assert_int_eq(dofi_wakeup_open(&a.ia), 0);
+	ck_assert_str_eq(t_captured(fd), "");
+}
+END_TEST
+
+/* Descriptor 0 is then that of the mark, of the socket, or the one that a datagram passes. */
+START_TEST(a_program_without_standard_input)
+{
+	close(STDIN_FILENO);
+	meet_both();
+	dofi_wakeup_mark(&b.ia, true);
+	ck_assert_uint_ne(atomic_load(a.peer.mark), 0);
+	ck_assert_int_lt(fcntl(STDIN_FILENO, F_GETFD), 0);
+	dofi_wakeup_close(&a.ia);
+	ck_assert_int_eq(dofi_wakeup_open(&a.ia), 0);
+	ck_assert_int_eq(a.ia.wakeup.mark_fd, STDIN_FILENO);
+	ck_assert(a.ia.wakeup.mark);
+	ck_assert(a.ia.wakeup.is_open);
+}
+END_TEST
+
+static unsigned int nheard;
+static struct dofi_wakeup_offer last;
+static bool last_passed;
+
+static void heard(struct dofi_ia *ia, const struct dofi_wakeup_offer *offer,
+		  const struct dofi_local_sender *sender)
+{
+	ck_assert_ptr_eq(ia, &b.ia);
+	last = *offer;
+	last_passed = sender->passed >= 0;
+	nheard++;
+}
+
+/* An IA may hear offers of memory without having a mark. Its socket may be descriptor 0. */
+START_TEST(offers_are_heard)
+{
+	struct dofi_wakeup_offer offer = {.kind = DOFI_OFFER_RINGS};
+	int file = memfd_create("file", MFD_CLOEXEC), before;
+
+	dofi_wakeup_close(&b.ia);
+	b.ia.cq_wait = FI_WAIT_FD;
+	b.ia.wakeup.heard = heard;
+	close(STDIN_FILENO);
+	ck_assert_int_eq(dofi_wakeup_open(&b.ia), 0);
+	ck_assert_int_eq(b.ia.wakeup.socket.fd, STDIN_FILENO);
+	ck_assert(b.ia.wakeup.is_open);
+	ck_assert(!b.ia.wakeup.mark);
+	before = open_files();
+	offer.token[0] = 7;
+	ck_assert_int_eq(dofi_wakeup_pass(&a.ia, b.ia.cm.uuid, &offer, file), 0);
+	look(&b);
+	ck_assert_uint_eq(nheard, 1);
+	ck_assert_mem_eq(last.uuid, a.ia.cm.uuid, DOFI_WAKEUP_UUID);
+	ck_assert_int_eq(last.kind, DOFI_OFFER_RINGS);
+	ck_assert_int_eq(last.token[0], 7);
+	ck_assert(last_passed);
+	ck_assert_int_eq(open_files(), before);
+	dofi_wakeup_call(&a.ia, b.ia.cm.uuid);
+	ck_assert(has_datagram(&b));
+	look(&b);
+	ck_assert_uint_eq(nheard, 1);
+	/* a hears none. */
+	ck_assert_int_eq(dofi_wakeup_pass(&b.ia, a.ia.cm.uuid, &offer, -1), 0);
+	look(&a);
+	ck_assert_uint_eq(nheard, 1);
+	close(file);
+}
+END_TEST
+
 START_TEST(marks_are_seen)
 {
 	meet_both();
@@ -212,9 +351,11 @@ START_TEST(a_sleeping_peer_gets_a_wakeup)
 	dofi_wakeup_mark(&b.ia, true);
 	dofi_wakeup_send_if_asleep(&a.ia, &a.peer);
 	ck_assert(has_datagram(&b));
+	ck_assert(!atomic_load(&b.ia.wait.posted));
 	look(&b);
 	ck_assert_int_eq(b.drained, 1);
-	ck_assert(!has_datagram(&a)); /* it does not sleep: no answer */
+	ck_assert(atomic_load(&b.ia.wait.posted)); /* the next sleep is short */
+	ck_assert(!has_datagram(&a));              /* it does not sleep: no answer */
 }
 END_TEST
 
@@ -239,6 +380,24 @@ START_TEST(a_peer_that_is_gone)
 	dofi_wakeup_close(&b.ia);
 	dofi_wakeup_send_if_asleep(&a.ia, &a.peer); /* its mark still says that it sleeps */
 	ck_assert(!has_datagram(&a));
+}
+END_TEST
+
+/* One that is gone, or has not read for long, is nothing to report. */
+START_TEST(wakeups_that_can_not_be_sent)
+{
+	const uint8_t nobody[DOFI_WAKEUP_UUID] = {'n'};
+	int fd = t_capture(STDERR_FILENO), socket_fd = a.ia.wakeup.socket.fd;
+
+	dofi_log_set_level("debug");
+	dofi_wakeup_call(&a.ia, nobody);
+	for (int i = 0; i < 5000; i++) /* more than a socket takes */
+		dofi_wakeup_call(&a.ia, b.ia.cm.uuid);
+	ck_assert_str_eq(t_captured(fd), "");
+	a.ia.wakeup.socket.fd = -1;
+	dofi_wakeup_call(&a.ia, b.ia.cm.uuid);
+	a.ia.wakeup.socket.fd = socket_fd;
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "a peer can't be woken"));
 }
 END_TEST
 
@@ -381,15 +540,6 @@ START_TEST(forged_marks_are_ignored)
 }
 END_TEST
 
-static int open_files(void)
-{
-	int n = 0;
-
-	for (int fd = 0; fd < 1024; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
-}
-
 /* A flood of datagrams, whoever the sender says to be, leaves no descriptor open. */
 START_TEST(unexpected_descriptors_are_closed)
 {
@@ -454,6 +604,10 @@ int main(void)
 	TCase *tc = tcase_create("wakeup");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, nothing_is_left);
+	tcase_add_test(tc, a_socket_that_is_not_watched);
+	tcase_add_test(tc, a_program_without_standard_input);
+	tcase_add_test(tc, offers_are_heard);
 	tcase_add_test(tc, marks_are_seen);
 	tcase_add_test(tc, the_first_mark_is_lost);
 	tcase_add_test(tc, a_peer_that_sends_no_wakeups);
@@ -461,6 +615,7 @@ int main(void)
 	tcase_add_test(tc, a_sleeping_peer_gets_a_wakeup);
 	tcase_add_test(tc, an_answer_wakes_and_is_not_answered);
 	tcase_add_test(tc, a_peer_that_is_gone);
+	tcase_add_test(tc, wakeups_that_can_not_be_sent);
 	tcase_add_test(tc, fabrics_with_a_descriptor_need_no_wakeups);
 	tcase_add_test(tc, without_a_socket_there_are_no_wakeups);
 	tcase_add_test(tc, invalid_datagrams_are_ignored);
