@@ -165,9 +165,14 @@ static const struct step {
 
 #define NSTEPS (sizeof(steps) / sizeof(steps[0]))
 
+static bool goes_alone(const struct dofi_ia *ia, const struct step *step)
+{
+	return step->alone && ia->quirks & DOFI_QUIRK_SETUP_RACES;
+}
+
 static int begin_step(struct dofi_ia *ia, const struct step *step)
 {
-	bool alone = step->alone && ia->quirks & DOFI_QUIRK_SETUP_RACES;
+	bool alone = goes_alone(ia, step);
 	int ret;
 
 	if (alone)
@@ -180,7 +185,7 @@ static int begin_step(struct dofi_ia *ia, const struct step *step)
 
 static void end_step(struct dofi_ia *ia, const struct step *step)
 {
-	bool alone = step->alone && ia->quirks & DOFI_QUIRK_SETUP_RACES;
+	bool alone = goes_alone(ia, step);
 
 	if (!step->end)
 		return;

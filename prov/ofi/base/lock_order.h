@@ -20,7 +20,10 @@ enum dofi_lock_level {
 	DOFI_LEVEL_CNO, /* cno->lock: trigger */
 	/* bounces.lock, lmr->lock: memory is registered under them, which takes mr_lock */
 	DOFI_LEVEL_MEMORY,
-	/* obj_lock, mr_lock, rmr->lock, ctxtab.lock, engine.stalled_lock, slabs: one at a time */
+	/*
+	 * obj_lock, mr_lock, rmr->lock, ctxtab.lock, engine.stalled_lock, slabs, and the lock of
+	 * shm_repair.c: one at a time
+	 */
 	DOFI_LEVEL_LEAF,
 	DOFI_LEVEL_WAIT, /* wait.lock: list of sleeping threads */
 	DOFI_NLEVELS

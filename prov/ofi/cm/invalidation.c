@@ -91,10 +91,11 @@ void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context)
 	}
 }
 
-/* Without the quirk no request is marked. */
 bool dofi_conn_uses_forgotten(const struct dofi_chan *chan)
 {
 	dofi_assert_held(&chan->ia->engine.lock);
+	if (!(chan->ia->quirks & DOFI_QUIRK_CLOSED_KEYS))
+		return false; /* no request is marked */
 	DOFI_LIST_FOR(node, &chan->conns)
 	{
 		const struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);

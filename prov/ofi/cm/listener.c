@@ -121,7 +121,7 @@ static void listener_ready(struct dofi_fd *watched, uint32_t events)
  * own addresses comes by the loopback device; the filter drops packets from other devices. Some
  * kernels take no filter of a user. Then the listener closes what comes from other hosts.
  */
-static bool is_confined_to_host(const struct dofi_ia *ia, int fd)
+static bool confine_to_host(const struct dofi_ia *ia, int fd)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_HATYPE)),
@@ -151,7 +151,7 @@ static int open_listener(struct dofi_sp *sp, const struct sockaddr_storage *addr
 	 * other.
 	 */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	sp->checks_source = sp->obj.ia->host_only && !is_confined_to_host(sp->obj.ia, fd);
+	sp->checks_source = sp->obj.ia->host_only && !confine_to_host(sp->obj.ia, fd);
 	if (bind(fd, (const struct sockaddr *)addr, dofi_addr_len(addr)) || listen(fd, BACKLOG))
 		ret = -errno;
 	if (ret)

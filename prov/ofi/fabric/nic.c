@@ -248,8 +248,9 @@ void dofi_nic_place_thread(const struct dofi_params *params, struct dofi_nic *ni
 {
 	struct dofi_cpus mine, near;
 
+	if (!strcmp(params->affinity, "inherit"))
+		return;
 	if (strcmp(params->affinity, "near")) {
-		/* "inherit" is no list, so the thread is not bound */
 		nic->bind_thread = dofi_cpus_parse(&nic->thread_cpus, params->affinity);
 		return;
 	}

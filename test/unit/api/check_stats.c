@@ -52,7 +52,7 @@ int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 	return __real_dofi_start_thread(thread, acts_as_child ? nothing : run, arg);
 }
 
-/* --- who asks; the linker redirects these calls --- */
+/* --- the users of the client and of the server; the linker redirects these calls --- */
 
 static struct {
 	bool set;
