@@ -28,10 +28,11 @@
 #define ADD_ROOT(ptr, size) ((void)(ptr), (void)(size))
 #endif
 
-/* A freed object is used again after so many others of its type were freed. */
-#define QUARANTINE 256u
-#define OBJ_ALIGN  64u
-#define CHUNK_MIN  65536u
+/* A freed object is used again after so many others of its type were freed, or so many bytes. */
+#define QUARANTINE       256u
+#define QUARANTINE_BYTES (512u * 1024)
+#define OBJ_ALIGN        64u
+#define CHUNK_MIN        65536u
 
 struct slab {
 	struct dofi_lock lock;
@@ -72,7 +73,7 @@ static struct dofi_obj *take_slot(struct slab *slab, size_t size)
 
 	dofi_lock(&slab->lock);
 	slab->size = size;
-	if (slab->nresting > QUARANTINE) {
+	if (slab->nresting > QUARANTINE || slab->nresting * size > QUARANTINE_BYTES) {
 		obj = DOFI_CONTAINER(dofi_list_pop(&slab->resting), struct dofi_obj, siblings);
 		slab->nresting--;
 	} else if (slab->fresh_size >= size || add_chunk(slab, size)) {
