@@ -483,7 +483,15 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ep_connect_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_SOURCES = %D%/unit/api/check_ia.c $(t_headers)
 %C%_unit_api_check_ia_CPPFLAGS = $(p2_cppflags)
-%C%_unit_api_check_ia_LINK = $(LINK) -Wl,--wrap=dofi_start_thread
+%C%_unit_api_check_ia_LINK = $(LINK) -Wl,--wrap=dofi_start_thread -Wl,--wrap=dofi_init_lookup \
+	-Wl,--wrap=dofi_ia_choose -Wl,--wrap=dofi_ia_steps_begin -Wl,--wrap=dofi_ia_steps_end \
+	-Wl,--wrap=dofi_stats_start -Wl,--wrap=dofi_stats_closing -Wl,--wrap=dofi_ia_list_remove \
+	-Wl,--wrap=dofi_cno_in_agent -Wl,--wrap=dofi_sp_unlisten -Wl,--wrap=dofi_linger_begin_all \
+	-Wl,--wrap=dofi_cr_destroy -Wl,--wrap=dofi_ep_destroy -Wl,--wrap=dofi_srq_destroy \
+	-Wl,--wrap=dofi_sp_destroy -Wl,--wrap=dofi_rmr_destroy -Wl,--wrap=dofi_lmr_destroy \
+	-Wl,--wrap=dofi_evd_destroy -Wl,--wrap=dofi_cno_flush -Wl,--wrap=dofi_cno_destroy \
+	-Wl,--wrap=dofi_cno_await_agents -Wl,--wrap=dofi_pz_destroy -Wl,--wrap=fi_freeinfo \
+	-Wl,--wrap=dofi_obj_alloc -Wl,--wrap=dofi_obj_free
 %C%_unit_api_check_ia_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_choose_SOURCES = %D%/unit/api/check_ia_choose.c $(t_headers)
 %C%_unit_api_check_ia_choose_CPPFLAGS = $(p2_cppflags)

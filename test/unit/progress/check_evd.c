@@ -174,6 +174,7 @@ START_TEST(test_query)
 	DAT_EVD_PARAM param;
 	DAT_CNO_HANDLE cno;
 
+	memset(&param, 0, sizeof(param));
 	t_ok(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
 	ck_assert_ptr_eq(param.ia_handle, ia);
 	ck_assert_int_ge(param.evd_qlen, 8);
