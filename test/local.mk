@@ -70,9 +70,11 @@ unit_tests = \
 	%D%/unit/api/check_ep \
 	%D%/unit/api/check_ep_connect \
 	%D%/unit/api/check_ia \
+	%D%/unit/api/check_ia_async \
 	%D%/unit/api/check_ia_choose \
 	%D%/unit/api/check_ia_list \
 	%D%/unit/api/check_ia_steps \
+	%D%/unit/api/check_init \
 	%D%/unit/api/check_no_registry \
 	%D%/unit/api/check_stats \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
@@ -493,6 +495,17 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	-Wl,--wrap=dofi_cno_await_agents -Wl,--wrap=dofi_pz_destroy -Wl,--wrap=fi_freeinfo \
 	-Wl,--wrap=dofi_obj_alloc -Wl,--wrap=dofi_obj_free
 %C%_unit_api_check_ia_LDADD = $(p2_libs)
+%C%_unit_api_check_ia_async_SOURCES = %D%/unit/api/check_ia_async.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_api_check_ia_async_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ia_async_LINK = $(LINK) -Wl,--wrap=dofi_evd_new -Wl,--wrap=dofi_ia_list_visit
+%C%_unit_api_check_ia_async_LDADD = $(p2_libs)
+%C%_unit_api_check_init_SOURCES = %D%/unit/api/check_init.c $(t_headers)
+%C%_unit_api_check_init_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_init_LINK = $(LINK) -Wl,--wrap=dladdr -Wl,--wrap=dlopen -Wl,--wrap=dlsym \
+	-Wl,--wrap=dlvsym -Wl,--wrap=dofi_obj_set_ia_numbers -Wl,--wrap=pthread_mutex_lock \
+	-Wl,--wrap=pthread_mutex_unlock -Wl,--wrap=calloc -Wl,--wrap=strdup -Wl,--wrap=free \
+	-Wl,--wrap=dofi_secure_environment -Wl,--wrap=dofi_log_set_level
+%C%_unit_api_check_init_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_choose_SOURCES = %D%/unit/api/check_ia_choose.c $(t_headers)
 %C%_unit_api_check_ia_choose_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_choose_LINK = $(LINK) -Wl,--wrap=dofi_params_load -Wl,--wrap=dofi_mr_cache_choose \
