@@ -493,7 +493,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	-Wl,--wrap=dofi_sp_destroy -Wl,--wrap=dofi_rmr_destroy -Wl,--wrap=dofi_lmr_destroy \
 	-Wl,--wrap=dofi_evd_destroy -Wl,--wrap=dofi_cno_flush -Wl,--wrap=dofi_cno_destroy \
 	-Wl,--wrap=dofi_cno_await_agents -Wl,--wrap=dofi_pz_destroy -Wl,--wrap=fi_freeinfo \
-	-Wl,--wrap=dofi_obj_alloc -Wl,--wrap=dofi_obj_free
+	-Wl,--wrap=dofi_obj_alloc -Wl,--wrap=dofi_obj_free -Wl,--wrap=pthread_detach
 %C%_unit_api_check_ia_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_async_SOURCES = %D%/unit/api/check_ia_async.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_api_check_ia_async_CPPFLAGS = $(p2_cppflags)
@@ -510,7 +510,10 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ia_choose_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_choose_LINK = $(LINK) -Wl,--wrap=dofi_params_load -Wl,--wrap=dofi_mr_cache_choose \
 	-Wl,--wrap=dofi_fabric_env_prepare -Wl,--wrap=dofi_select -Wl,--wrap=dofi_select_addr \
-	-Wl,--wrap=dofi_nic_place_thread -Wl,--wrap=dofi_attr_init
+	-Wl,--wrap=dofi_nic_place_thread -Wl,--wrap=dofi_attr_init -Wl,--wrap=dofi_quirks_of \
+	-Wl,--wrap=dofi_order_of -Wl,--wrap=dofi_writes_overtake -Wl,--wrap=dofi_reads_overtake \
+	-Wl,--wrap=dofi_has_data -Wl,--wrap=dofi_has_immediates -Wl,--wrap=dofi_inject_max \
+	-Wl,--wrap=dofi_stores_targets_in_order
 %C%_unit_api_check_ia_choose_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_list_SOURCES = %D%/unit/api/check_ia_list.c $(t_headers)
 %C%_unit_api_check_ia_list_CPPFLAGS = $(p2_cppflags)

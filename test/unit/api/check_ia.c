@@ -37,6 +37,17 @@ int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 	return start_result;
 }
 
+static int detached;
+
+T_STAND_IN int __wrap_pthread_detach(pthread_t thread);
+int __real_pthread_detach(pthread_t thread);
+
+int __wrap_pthread_detach(pthread_t thread)
+{
+	detached++;
+	return __real_pthread_detach(thread);
+}
+
 /* --- the rooms below; the linker redirects these calls --- */
 
 static char order[512]; /* of the calls */
@@ -270,6 +281,7 @@ START_TEST(another_thread_finishes_what_an_agent_closes)
 	tear_down_elsewhere(ia);
 	ck_assert(started == closer_main);
 	ck_assert_ptr_eq(argument, ia);
+	ck_assert_int_eq(detached, 1); /* nobody joins it */
 	ck_assert_str_eq(t_captured(said), "");
 }
 END_TEST
@@ -446,6 +458,7 @@ START_TEST(close_checks_its_arguments)
 	ck_assert_uint_eq(dofi_ia_close(it, (DAT_CLOSE_FLAGS)7), DOFI_BAD_ARG(2));
 	ck_assert_uint_eq(dofi_pz_create(it, &pz), DAT_SUCCESS);
 	ck_assert_uint_eq(dofi_ia_close(pz, DAT_CLOSE_ABRUPT_FLAG), DOFI_BAD_HANDLE(IA));
+	ck_assert_uint_eq(dofi_ia_close(pz, DAT_CLOSE_GRACEFUL_FLAG), DOFI_BAD_HANDLE(IA));
 	ck_assert_uint_eq(dofi_ia_close(it, DAT_CLOSE_GRACEFUL_FLAG), DOFI_BAD_STATE(IA_IN_USE));
 	ck_assert_uint_eq(dofi_pz_free(pz), DAT_SUCCESS);
 	another_is_faster = true;
@@ -555,6 +568,21 @@ START_TEST(an_agent_does_not_wait_for_itself)
 }
 END_TEST
 
+/* The EVD belongs to another IA, whose consumer may free it then. */
+START_TEST(an_ia_that_closes_leaves_a_shared_evd)
+{
+	struct dofi_ia *it = opened();
+	DAT_EVD_HANDLE shared = atomic_load(&it->async_evd);
+	DAT_IA_HANDLE other;
+
+	ck_assert_uint_eq(dofi_ia_open(name, 4, &shared, &other), DAT_SUCCESS);
+	ck_assert_int_eq(((struct dofi_obj *)shared)->users, 2);
+	ck_assert_uint_eq(dofi_ia_close(other, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	ck_assert_int_eq(((struct dofi_obj *)shared)->users, 1);
+	ck_assert_uint_eq(dofi_ia_close(it, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+}
+END_TEST
+
 /* Their events go to an EVD of this IA, which is about to end. */
 START_TEST(other_ias_do_not_use_the_evd_any_more)
 {
@@ -591,6 +619,7 @@ int main(void)
 	tcase_add_test(life, close_checks_its_arguments);
 	tcase_add_test(life, objects_end_in_an_order);
 	tcase_add_loop_test(life, an_agent_does_not_wait_for_itself, 0, 2);
+	tcase_add_test(life, an_ia_that_closes_leaves_a_shared_evd);
 	tcase_add_test(life, other_ias_do_not_use_the_evd_any_more);
 	return t_run(suite);
 }
