@@ -524,7 +524,20 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ia_steps_SOURCES = %D%/unit/api/check_ia_steps.c $(t_headers)
 %C%_unit_api_check_ia_steps_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_steps_LINK = $(LINK) -Wl,--wrap=getrlimit -Wl,--wrap=dofi_setup_begin \
-	-Wl,--wrap=dofi_setup_end -Wl,--wrap=dofi_device_does_atomics -Wl,--wrap=dofi_domain_has_atomics
+	-Wl,--wrap=dofi_setup_end -Wl,--wrap=dofi_device_does_atomics -Wl,--wrap=dofi_domain_has_atomics \
+	-Wl,--wrap=fi_fabric -Wl,--wrap=dofi_key_load -Wl,--wrap=dofi_key_text \
+	-Wl,--wrap=dofi_key_wipe -Wl,--wrap=dofi_descriptors_look \
+	-Wl,--wrap=dofi_fabric_env_choose -Wl,--wrap=dofi_fid_close \
+	-Wl,--wrap=dofi_mr_cache_disable -Wl,--wrap=dofi_eqs_open -Wl,--wrap=dofi_eqs_close \
+	-Wl,--wrap=dofi_cqs_open -Wl,--wrap=dofi_cqs_close -Wl,--wrap=dofi_engine_init \
+	-Wl,--wrap=dofi_engine_fini -Wl,--wrap=dofi_bounces_init -Wl,--wrap=dofi_bounces_fini \
+	-Wl,--wrap=dofi_bounces_abandon -Wl,--wrap=dofi_mr_unmap_all -Wl,--wrap=dofi_ctxtab_init \
+	-Wl,--wrap=dofi_ctxtab_fini -Wl,--wrap=dofi_scratch_open -Wl,--wrap=dofi_scratch_close \
+	-Wl,--wrap=dofi_guard_open -Wl,--wrap=dofi_guard_close -Wl,--wrap=dofi_mr_cached_look \
+	-Wl,--wrap=dofi_credit_init -Wl,--wrap=dofi_credit_fini -Wl,--wrap=dofi_memory_open \
+	-Wl,--wrap=dofi_ctrl_slots_open -Wl,--wrap=dofi_ctrl_slots_close -Wl,--wrap=dofi_cm_init \
+	-Wl,--wrap=dofi_cm_fini -Wl,--wrap=dofi_wakeup_open -Wl,--wrap=dofi_wakeup_close \
+	-Wl,--wrap=dofi_progress_start -Wl,--wrap=dofi_progress_stop
 %C%_unit_api_check_ia_steps_LDADD = $(p2_libs)
 %C%_unit_api_check_stats_SOURCES = %D%/unit/api/check_stats.c $(t_headers)
 %C%_unit_api_check_stats_CPPFLAGS = $(p2_cppflags)
