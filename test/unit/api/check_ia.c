@@ -515,6 +515,7 @@ static void add_one_of_each(struct dofi_ia *of)
 	ck_assert_uint_eq(dofi_evd_create(of, 4, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd),
 			  DAT_SUCCESS);
 	ck_assert_uint_eq(dofi_pz_create(of, &pz), DAT_SUCCESS);
+	dofi_obj_use(pz); /* what uses it does not end here */
 }
 
 /* What others use ends after them. */
