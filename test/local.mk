@@ -520,7 +520,9 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ia_list_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_list_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_cm_fork_child \
 	-Wl,--wrap=dofi_cm_exit -Wl,--wrap=dofi_progress_exit -Wl,--wrap=dofi_count_report \
-	-Wl,--wrap=dofi_stats_exit -Wl,--wrap=dofi_stats_fork_child
+	-Wl,--wrap=dofi_stats_exit -Wl,--wrap=dofi_stats_fork_child \
+	-Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock -Wl,--wrap=dofi_obj_publish \
+	-Wl,--wrap=dofi_obj_retire
 %C%_unit_api_check_ia_list_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_steps_SOURCES = %D%/unit/api/check_ia_steps.c $(t_headers)
 %C%_unit_api_check_ia_steps_CPPFLAGS = $(p2_cppflags)
