@@ -482,7 +482,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ep_connect_SOURCES = %D%/unit/api/check_ep_connect.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_api_check_ep_connect_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ep_connect_LINK = $(LINK) -Wl,--wrap=dofi_conn_start -Wl,--wrap=dofi_conn_disconnect \
-	-Wl,--wrap=dofi_conn_end_now
+	-Wl,--wrap=dofi_conn_end_now -Wl,--wrap=dofi_engine_round
 %C%_unit_api_check_ep_connect_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_SOURCES = %D%/unit/api/check_ia.c $(t_headers)
 %C%_unit_api_check_ia_CPPFLAGS = $(p2_cppflags)
