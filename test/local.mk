@@ -70,9 +70,11 @@ unit_tests = \
 	%D%/unit/api/check_ep \
 	%D%/unit/api/check_ep_connect \
 	%D%/unit/api/check_ia \
+	%D%/unit/api/check_ia_async \
 	%D%/unit/api/check_ia_choose \
 	%D%/unit/api/check_ia_list \
 	%D%/unit/api/check_ia_steps \
+	%D%/unit/api/check_init \
 	%D%/unit/api/check_no_registry \
 	%D%/unit/api/check_stats \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
@@ -474,38 +476,77 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_counters_LDADD = $(p2_libs)
 %C%_unit_api_check_ep_SOURCES = %D%/unit/api/check_ep.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_api_check_ep_CPPFLAGS = $(p2_cppflags)
-%C%_unit_api_check_ep_LINK = $(LINK) -Wl,--wrap=aligned_alloc
+%C%_unit_api_check_ep_LINK = $(LINK) -Wl,--wrap=aligned_alloc -Wl,--wrap=dofi_engine_poll \
+	-Wl,--wrap=dofi_engine_begin -Wl,--wrap=dofi_engine_end
 %C%_unit_api_check_ep_LDADD = $(p2_libs)
 %C%_unit_api_check_ep_connect_SOURCES = %D%/unit/api/check_ep_connect.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_api_check_ep_connect_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ep_connect_LINK = $(LINK) -Wl,--wrap=dofi_conn_start -Wl,--wrap=dofi_conn_disconnect \
-	-Wl,--wrap=dofi_conn_end_now
+	-Wl,--wrap=dofi_conn_end_now -Wl,--wrap=dofi_engine_round
 %C%_unit_api_check_ep_connect_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_SOURCES = %D%/unit/api/check_ia.c $(t_headers)
 %C%_unit_api_check_ia_CPPFLAGS = $(p2_cppflags)
-%C%_unit_api_check_ia_LINK = $(LINK) -Wl,--wrap=dofi_start_thread
+%C%_unit_api_check_ia_LINK = $(LINK) -Wl,--wrap=dofi_start_thread -Wl,--wrap=dofi_init_lookup \
+	-Wl,--wrap=dofi_ia_choose -Wl,--wrap=dofi_ia_steps_begin -Wl,--wrap=dofi_ia_steps_end \
+	-Wl,--wrap=dofi_stats_start -Wl,--wrap=dofi_stats_closing -Wl,--wrap=dofi_ia_list_remove \
+	-Wl,--wrap=dofi_cno_in_agent -Wl,--wrap=dofi_sp_unlisten -Wl,--wrap=dofi_linger_begin_all \
+	-Wl,--wrap=dofi_cr_destroy -Wl,--wrap=dofi_ep_destroy -Wl,--wrap=dofi_srq_destroy \
+	-Wl,--wrap=dofi_sp_destroy -Wl,--wrap=dofi_rmr_destroy -Wl,--wrap=dofi_lmr_destroy \
+	-Wl,--wrap=dofi_evd_destroy -Wl,--wrap=dofi_cno_flush -Wl,--wrap=dofi_cno_destroy \
+	-Wl,--wrap=dofi_cno_await_agents -Wl,--wrap=dofi_pz_destroy -Wl,--wrap=fi_freeinfo \
+	-Wl,--wrap=dofi_obj_alloc -Wl,--wrap=dofi_obj_free -Wl,--wrap=pthread_detach
 %C%_unit_api_check_ia_LDADD = $(p2_libs)
+%C%_unit_api_check_ia_async_SOURCES = %D%/unit/api/check_ia_async.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_api_check_ia_async_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_ia_async_LINK = $(LINK) -Wl,--wrap=dofi_evd_new -Wl,--wrap=dofi_ia_list_visit
+%C%_unit_api_check_ia_async_LDADD = $(p2_libs)
+%C%_unit_api_check_init_SOURCES = %D%/unit/api/check_init.c $(t_headers)
+%C%_unit_api_check_init_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_init_LINK = $(LINK) -Wl,--wrap=dladdr -Wl,--wrap=dlopen -Wl,--wrap=dlsym \
+	-Wl,--wrap=dlvsym -Wl,--wrap=dofi_obj_set_ia_numbers -Wl,--wrap=pthread_mutex_lock \
+	-Wl,--wrap=pthread_mutex_unlock -Wl,--wrap=calloc -Wl,--wrap=strdup -Wl,--wrap=free \
+	-Wl,--wrap=dofi_secure_environment -Wl,--wrap=dofi_log_set_level
+%C%_unit_api_check_init_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_choose_SOURCES = %D%/unit/api/check_ia_choose.c $(t_headers)
 %C%_unit_api_check_ia_choose_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_choose_LINK = $(LINK) -Wl,--wrap=dofi_params_load -Wl,--wrap=dofi_mr_cache_choose \
 	-Wl,--wrap=dofi_fabric_env_prepare -Wl,--wrap=dofi_select -Wl,--wrap=dofi_select_addr \
-	-Wl,--wrap=dofi_nic_place_thread -Wl,--wrap=dofi_attr_init
+	-Wl,--wrap=dofi_nic_place_thread -Wl,--wrap=dofi_attr_init -Wl,--wrap=dofi_quirks_of \
+	-Wl,--wrap=dofi_order_of -Wl,--wrap=dofi_writes_overtake -Wl,--wrap=dofi_reads_overtake \
+	-Wl,--wrap=dofi_has_data -Wl,--wrap=dofi_has_immediates -Wl,--wrap=dofi_inject_max \
+	-Wl,--wrap=dofi_stores_targets_in_order
 %C%_unit_api_check_ia_choose_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_list_SOURCES = %D%/unit/api/check_ia_list.c $(t_headers)
 %C%_unit_api_check_ia_list_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_list_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_cm_fork_child \
 	-Wl,--wrap=dofi_cm_exit -Wl,--wrap=dofi_progress_exit -Wl,--wrap=dofi_count_report \
-	-Wl,--wrap=dofi_stats_exit -Wl,--wrap=dofi_stats_fork_child
+	-Wl,--wrap=dofi_stats_exit -Wl,--wrap=dofi_stats_fork_child \
+	-Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock -Wl,--wrap=dofi_obj_publish \
+	-Wl,--wrap=dofi_obj_retire
 %C%_unit_api_check_ia_list_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_steps_SOURCES = %D%/unit/api/check_ia_steps.c $(t_headers)
 %C%_unit_api_check_ia_steps_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_steps_LINK = $(LINK) -Wl,--wrap=getrlimit -Wl,--wrap=dofi_setup_begin \
-	-Wl,--wrap=dofi_setup_end -Wl,--wrap=dofi_device_does_atomics -Wl,--wrap=dofi_domain_has_atomics
+	-Wl,--wrap=dofi_setup_end -Wl,--wrap=dofi_device_does_atomics -Wl,--wrap=dofi_domain_has_atomics \
+	-Wl,--wrap=fi_fabric -Wl,--wrap=dofi_key_load -Wl,--wrap=dofi_key_text \
+	-Wl,--wrap=dofi_key_wipe -Wl,--wrap=dofi_descriptors_look \
+	-Wl,--wrap=dofi_fabric_env_choose -Wl,--wrap=dofi_fid_close \
+	-Wl,--wrap=dofi_mr_cache_disable -Wl,--wrap=dofi_eqs_open -Wl,--wrap=dofi_eqs_close \
+	-Wl,--wrap=dofi_cqs_open -Wl,--wrap=dofi_cqs_close -Wl,--wrap=dofi_engine_init \
+	-Wl,--wrap=dofi_engine_fini -Wl,--wrap=dofi_bounces_init -Wl,--wrap=dofi_bounces_fini \
+	-Wl,--wrap=dofi_bounces_abandon -Wl,--wrap=dofi_mr_unmap_all -Wl,--wrap=dofi_ctxtab_init \
+	-Wl,--wrap=dofi_ctxtab_fini -Wl,--wrap=dofi_scratch_open -Wl,--wrap=dofi_scratch_close \
+	-Wl,--wrap=dofi_guard_open -Wl,--wrap=dofi_guard_close -Wl,--wrap=dofi_mr_cached_look \
+	-Wl,--wrap=dofi_credit_init -Wl,--wrap=dofi_credit_fini -Wl,--wrap=dofi_memory_open \
+	-Wl,--wrap=dofi_ctrl_slots_open -Wl,--wrap=dofi_ctrl_slots_close -Wl,--wrap=dofi_cm_init \
+	-Wl,--wrap=dofi_cm_fini -Wl,--wrap=dofi_wakeup_open -Wl,--wrap=dofi_wakeup_close \
+	-Wl,--wrap=dofi_progress_start -Wl,--wrap=dofi_progress_stop
 %C%_unit_api_check_ia_steps_LDADD = $(p2_libs)
 %C%_unit_api_check_stats_SOURCES = %D%/unit/api/check_stats.c $(t_headers)
 %C%_unit_api_check_stats_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_stats_LINK = $(LINK) -Wl,--wrap=dofi_start_thread -Wl,--wrap=getsockopt \
-	-Wl,--wrap=geteuid
+	-Wl,--wrap=geteuid \
+	-Wl,--wrap=open_memstream -Wl,--wrap=fclose -Wl,--wrap=free
 %C%_unit_api_check_stats_LDADD = $(p2_libs)
 %C%_unit_progress_check_cqs_SOURCES = %D%/unit/progress/check_cqs.c $(t_headers)
 %C%_unit_progress_check_cqs_CPPFLAGS = $(p2_cppflags)

@@ -239,6 +239,7 @@ void t_ia_close(struct dofi_ia *ia)
 	t_ok(dofi_evd_free(async));
 	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
 		ck_assert_msg(ia->counts[i] == 0, "objects of type %d are left", i);
+	ck_assert_uint_eq(ia->nstaying, 0); /* the end of the IA would wait for ever */
 	ck_assert_uint_eq(ia->ctxtab.used, 0);
 	dofi_ctxtab_fini(ia);
 	ck_assert_int_eq(t_fake.mr.live, 0);

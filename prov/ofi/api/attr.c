@@ -239,7 +239,7 @@ static void put_merging(DAT_PROVIDER_ATTR *attr)
 
 static void put_srq_attrs(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 {
-	bool supported = ia->limits.max_srqs > 0;
+	bool supported = ia->limits.max_srqs;
 
 	attr->srq_supported = supported;
 	attr->srq_watermarks_supported = supported;

@@ -53,14 +53,12 @@ static struct dofi_cr *enter_with_cr(DAT_CR_HANDLE handle)
 	return NULL;
 }
 
-static bool private_ok(DAT_COUNT size, const void *data)
+static DAT_RETURN private_ok(DAT_COUNT size, const void *data, DAT_RETURN bad_size,
+			     DAT_RETURN bad_data)
 {
-	return size >= 0 && size <= DOFI_MAX_PRIVATE && (!size || data);
-}
-
-static DAT_RETURN private_error(DAT_COUNT size, DAT_RETURN bad_size, DAT_RETURN bad_data)
-{
-	return size < 0 || size > DOFI_MAX_PRIVATE ? bad_size : bad_data;
+	if (size < 0 || size > DOFI_MAX_PRIVATE)
+		return bad_size;
+	return size && !data ? bad_data : DAT_SUCCESS;
 }
 
 DAT_RETURN dofi_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param)
@@ -128,10 +126,9 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep, DAT_COUNT priv
 	if (!cr)
 		return DOFI_BAD_HANDLE(CR);
 	ia = cr->obj.ia;
-	if (private_ok(private_size, private_data))
+	ret = private_ok(private_size, private_data, DOFI_BAD_ARG(3), DOFI_BAD_ARG(4));
+	if (ret == DAT_SUCCESS)
 		ret = accept_locked(cr, ep, private_data, (uint32_t)private_size);
-	else
-		ret = private_error(private_size, DOFI_BAD_ARG(3), DOFI_BAD_ARG(4));
 	dofi_engine_end(ia);
 	return ret;
 }
@@ -140,18 +137,17 @@ DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT private_size,
 			  const DAT_PVOID private_data)
 {
 	struct dofi_cr *cr = enter_with_cr(handle);
-	DAT_RETURN ret = DAT_SUCCESS;
 	struct dofi_ia *ia;
+	DAT_RETURN ret;
 
 	if (!cr)
 		return DOFI_BAD_HANDLE(CR);
 	ia = cr->obj.ia;
-	if (private_ok(private_size, private_data)) {
+	ret = private_ok(private_size, private_data, DOFI_BAD_ARG(2), DOFI_BAD_ARG(3));
+	if (ret == DAT_SUCCESS) {
 		DOFI_COUNT_SHARED(ia, IA_SP_CR_REJECTED);
 		dofi_cr_refuse(cr, DOFI_REASON_CONSUMER, private_data, (uint32_t)private_size);
 		consume(cr);
-	} else {
-		ret = private_error(private_size, DOFI_BAD_ARG(2), DOFI_BAD_ARG(3));
 	}
 	dofi_engine_end(ia);
 	return ret;

@@ -436,14 +436,14 @@ DAT_RETURN dofi_ep_free(DAT_EP_HANDLE handle)
 		return DOFI_BAD_HANDLE(EP);
 	ia = ep->obj.ia;
 	dofi_engine_begin(ia);
-	if (ep->state == DAT_EP_STATE_RESERVED ||
-	    ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
-	    ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING)
+	if (!dofi_obj_is(ep, DAT_HANDLE_TYPE_EP))
+		ret = DOFI_BAD_HANDLE(EP); /* another thread was faster */
+	else if (ep->state == DAT_EP_STATE_RESERVED ||
+		 ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
+		 ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING)
 		ret = dofi_ep_bad_state(ep->state);
 	else if (dofi_obj_retire(&ep->obj, false))
 		dofi_ep_destroy(ep);
-	else
-		ret = DOFI_BAD_HANDLE(EP);
 	dofi_engine_end(ia);
 	return ret;
 }

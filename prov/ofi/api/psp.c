@@ -102,7 +102,7 @@ DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE psp)
 		return DOFI_BAD_HANDLE(PSP);
 	ia = sp->obj.ia;
 	dofi_engine_begin(ia);
-	ours = dofi_obj_is(sp, DAT_HANDLE_TYPE_PSP) && dofi_obj_retire(&sp->obj, false);
+	ours = dofi_obj_retire(&sp->obj, false);
 	if (ours)
 		dofi_sp_destroy(sp);
 	dofi_engine_end(ia);

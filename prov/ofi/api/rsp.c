@@ -86,7 +86,7 @@ DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp)
 		return DOFI_BAD_HANDLE(RSP);
 	ia = sp->obj.ia;
 	dofi_engine_begin(ia);
-	ours = dofi_obj_is(sp, DAT_HANDLE_TYPE_RSP) && dofi_obj_retire(&sp->obj, false);
+	ours = dofi_obj_retire(&sp->obj, false);
 	if (ours)
 		dofi_sp_destroy(sp);
 	dofi_engine_end(ia);

@@ -168,7 +168,7 @@ static void open_signal(const char *word)
 			   word);
 		return;
 	}
-	if (old.sa_flags & SA_SIGINFO || old.sa_handler != SIG_DFL) {
+	if (old.sa_handler != SIG_DFL) { /* or its sa_sigaction, which is in the same place */
 		DOFI_LOG_W(
 			"stats=signal=%s: the program handles that signal itself; name another one",
 			word);

@@ -34,6 +34,7 @@ static _Alignas(16) struct dofi_evd evd;
 
 static void (*between)(void);
 static size_t room; /* for EPs, allocated in between */
+static bool no_room;
 
 void *__real_calloc(size_t number, size_t size);
 T_STAND_IN void *__wrap_calloc(size_t number, size_t size);
@@ -47,6 +48,8 @@ void *__wrap_calloc(size_t number, size_t size)
 		room = number;
 		now();
 	}
+	if (no_room)
+		return NULL;
 	return __real_calloc(number, size);
 }
 
@@ -142,6 +145,8 @@ START_TEST(EPs_that_were_freed_are_told_together)
 	ia.counters[DOFI_CNT_IA_EP_FREE] = 2;
 	ia.closed_eps.counters[DOFI_CNT_EP_COMPLETED] = 9;
 	ck_assert_ptr_nonnull(strstr(report(true), "EPs that were freed: COMPLETED=9\n"));
+	ia.closed_eps.counters[0] = 8; /* is no counter of the IA */
+	ck_assert_ptr_nonnull(strstr(report(true), ": EP_FREE=2\n"));
 }
 END_TEST
 
@@ -179,6 +184,20 @@ START_TEST(EPs_created_meanwhile_are_left_out)
 	text = report(true);
 	ck_assert(tells(text, "EP", &eps[1]));
 	ck_assert(tells(text, "EP", &eps[2]));
+}
+END_TEST
+
+/* The rest of the report is still of use. */
+START_TEST(without_memory_no_EP_is_told)
+{
+	const char *text;
+
+	add_ep(0);
+	no_room = true;
+	text = report(true);
+	no_room = false;
+	ck_assert(!tells(text, "EP", &eps[0]));
+	ck_assert(tells(text, "EVD", &evd));
 }
 END_TEST
 
@@ -472,6 +491,7 @@ int main(void)
 	tcase_add_test(tcase, EPs_that_were_freed_are_told_together);
 	tcase_add_test(tcase, without_the_engine_no_EP_is_touched);
 	tcase_add_test(tcase, EPs_created_meanwhile_are_left_out);
+	tcase_add_test(tcase, without_memory_no_EP_is_told);
 	tcase_add_test(tcase, the_list_is_read_when_no_other_thread_changes_it);
 	tcase_add_loop_test(tcase, each_state_has_a_name, 0, 9);
 	tcase_add_test(tcase, a_connected_EP_has_a_peer_and_credits);

@@ -27,6 +27,46 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size)
 	return __real_aligned_alloc(alignment, size);
 }
 
+/* --- what happens while a call enters the engine; the linker redirects these calls --- */
+
+static int polls, begins, ends;
+static void (*meanwhile)(void);
+
+void __wrap_dofi_engine_poll(struct dofi_ia *ia);
+void __wrap_dofi_engine_begin(struct dofi_ia *ia);
+void __real_dofi_engine_begin(struct dofi_ia *ia);
+void __wrap_dofi_engine_end(struct dofi_ia *ia);
+void __real_dofi_engine_end(struct dofi_ia *ia);
+
+static void let_others(void)
+{
+	void (*others)(void) = meanwhile;
+
+	meanwhile = NULL;
+	if (others)
+		others();
+}
+
+void __wrap_dofi_engine_poll(struct dofi_ia *ia)
+{
+	ck_assert_ptr_eq(ia, here.ia);
+	polls++;
+	let_others();
+}
+
+void __wrap_dofi_engine_begin(struct dofi_ia *ia)
+{
+	let_others();
+	begins++;
+	__real_dofi_engine_begin(ia);
+}
+
+void __wrap_dofi_engine_end(struct dofi_ia *ia)
+{
+	ends++;
+	__real_dofi_engine_end(ia);
+}
+
 /* --- */
 
 static void setup(void)
@@ -488,9 +528,58 @@ START_TEST(the_status_tells_which_queue_is_idle)
 }
 END_TEST
 
+static void free_it(void)
+{
+	ck_assert_uint_eq(dofi_ep_free(ep), DAT_SUCCESS);
+}
+
+static DAT_RETURN look(int way)
+{
+	DAT_COUNT allocated;
+	DAT_EP_STATE state;
+	DAT_EP_PARAM param;
+
+	if (!way)
+		return dofi_ep_query(ep, DAT_EP_FIELD_ALL, &param);
+	return way == 1 ? dofi_ep_get_status(ep, &state, NULL, NULL)
+			: dofi_ep_recv_query(ep, &allocated, NULL);
+}
+
+/* They tell what has completed. An agent that runs meanwhile may free the EP. */
+START_TEST(calls_that_look_read_completions_first)
+{
+	ck_assert_uint_eq(look(_i), DAT_SUCCESS);
+	ck_assert_int_eq(polls, 1);
+	meanwhile = free_it;
+	ck_assert_uint_eq(look(_i), DOFI_BAD_HANDLE(EP));
+	ck_assert_int_eq(polls, 2);
+	dofi_assert_none_held();
+	ep = NULL;
+}
+END_TEST
+
+/* Agents that became due are called then. */
+START_TEST(calls_that_change_an_ep_leave_the_engine)
+{
+	static const DAT_EP_PARAM param;
+
+	ck_assert_uint_eq(dofi_ep_reset(ep), DAT_SUCCESS);
+	ck_assert_uint_eq(dofi_ep_modify(ep, 0, &param), DAT_SUCCESS);
+	ck_assert_int_eq(begins, 2);
+	ck_assert_int_eq(ends, 2);
+	free_it();
+	ck_assert_int_eq(begins, 3);
+	ck_assert_int_eq(ends, 3);
+	ep = NULL;
+}
+END_TEST
+
+static int reaps;
+
 static int reap_nothing(struct dofi_ia *ia)
 {
-	(void)ia;
+	dofi_assert_held(&ia->engine.lock);
+	reaps++;
 	return 0;
 }
 
@@ -506,7 +595,10 @@ START_TEST(watermarks_are_within_the_queue)
 	ck_assert_uint_eq(dofi_ep_set_watermark(here.pz, 1, 1), DOFI_BAD_HANDLE(EP));
 	ck_assert(!ep->marked);
 	ck_assert_uint_eq(here.ia->wait.watchers, 0);
+	reaps = 0;
 	ck_assert_uint_eq(dofi_ep_set_watermark(ep, 0, most), DAT_SUCCESS);
+	ck_assert_int_eq(reaps, 1); /* messages that have come do not count */
+	ck_assert(ep->marked);
 	ck_assert_uint_eq(ep->soft_mark, 0);
 	ck_assert_uint_eq(ep->hard_mark, (uint32_t)most);
 	ck_assert_int_eq(ep->attr.srq_soft_hw, 0);
@@ -576,7 +668,32 @@ START_TEST(an_ep_that_somebody_else_has_is_not_freed)
 }
 END_TEST
 
+START_TEST(another_thread_may_free_first)
+{
+	meanwhile = free_it;
+	ck_assert_uint_eq(dofi_ep_free(ep), DOFI_BAD_HANDLE(EP));
+	ck_assert_uint_eq(here.ia->counts[DAT_HANDLE_TYPE_EP], 0);
+	ep = NULL;
+}
+END_TEST
+
 /* --- an EP with an SRQ --- */
+
+/* Its receives are those of the SRQ, so only the watermark changes with its attributes. */
+static void expect_srq_ep(struct dofi_ep *with, struct dofi_srq *srq)
+{
+	DAT_EP_PARAM param = other_values(), now;
+
+	ck_assert_uint_eq(dofi_ep_query(with, DAT_EP_FIELD_ALL, &now), DAT_SUCCESS);
+	ck_assert_ptr_eq(now.srq_handle, srq);
+	with->soft_mark = 4; /* told already */
+	ck_assert_uint_eq(dofi_ep_modify(with, DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN, &param),
+			  DAT_SUCCESS);
+	ck_assert_uint_eq(with->soft_mark, 4);
+	ck_assert_uint_eq(dofi_ep_modify(with, DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, &param),
+			  DAT_SUCCESS);
+	ck_assert_uint_eq(with->soft_mark, 9);
+}
 
 START_TEST(an_ep_with_an_srq_checks_its_arguments)
 {
@@ -608,6 +725,7 @@ START_TEST(an_ep_with_an_srq_checks_its_arguments)
 	ck_assert_uint_eq(CREATE(here.ia, srq, &attr, &with), DAT_SUCCESS);
 	ck_assert_ptr_eq(((struct dofi_ep *)with)->srq, srq);
 	ck_assert_int_eq(srq->obj.users, 1);
+	expect_srq_ep(with, srq);
 	ck_assert_uint_eq(dofi_ep_free(with), DAT_SUCCESS);
 	ck_assert_int_eq(srq->obj.users, 0);
 	ck_assert(dofi_obj_retire(&srq->obj, true) && dofi_obj_retire(&other->obj, true));
@@ -641,10 +759,13 @@ int main(void)
 	tcase_add_test(tcase, a_receive_of_another_pz_fails);
 	tcase_add_test(tcase, a_ud_ep_with_requests_is_not_modified);
 	tcase_add_loop_test(tcase, the_status_tells_which_queue_is_idle, 0, 4);
+	tcase_add_loop_test(tcase, calls_that_look_read_completions_first, 0, 3);
+	tcase_add_test(tcase, calls_that_change_an_ep_leave_the_engine);
 	tcase_add_test(tcase, watermarks_are_within_the_queue);
 	tcase_add_test(tcase, a_watermark_that_is_exceeded_is_told_at_once);
 	tcase_add_loop_test(tcase, an_ep_that_was_disconnected_can_be_reset, 0, T_EP_STATES);
 	tcase_add_loop_test(tcase, an_ep_that_somebody_else_has_is_not_freed, 0, T_EP_STATES);
+	tcase_add_test(tcase, another_thread_may_free_first);
 	tcase_add_test(tcase, an_ep_with_an_srq_checks_its_arguments);
 	return t_run(suite);
 }

@@ -34,8 +34,9 @@ static struct {
 	enum dofi_reason reason;
 	uint32_t event;
 } seen;
-static int start_result;
+static int start_result, rounds;
 
+int __wrap_dofi_engine_round(struct dofi_ia *ia, bool all);
 int __wrap_dofi_conn_start(struct dofi_ep *of, const struct sockaddr *to, uint64_t conn_qual,
 			   uint64_t deadline, const void *private_data, uint32_t private_size);
 void __wrap_dofi_conn_disconnect(struct dofi_conn *of);
@@ -52,6 +53,15 @@ int __wrap_dofi_conn_start(struct dofi_ep *of, const struct sockaddr *to, uint64
 	seen.private_data = private_data;
 	seen.private_size = private_size;
 	return start_result;
+}
+
+/* Also looks at what is not a completion. */
+int __wrap_dofi_engine_round(struct dofi_ia *ia, bool all)
+{
+	dofi_assert_held(&ia->engine.lock);
+	ck_assert(all);
+	rounds++;
+	return 0;
 }
 
 void __wrap_dofi_conn_disconnect(struct dofi_conn *of)
@@ -170,6 +180,19 @@ START_TEST(a_connection_begins_as_asked)
 	be_connected();
 	ck_assert_uint_eq(_i ? dup_connect_by(good()) : connect_by(good()), DAT_SUCCESS);
 	expect_start(before);
+	ck_assert_int_eq(rounds, 1); /* for connections of earlier calls */
+	dofi_assert_none_held();
+}
+END_TEST
+
+/* One path is what is asked for at least. */
+START_TEST(a_connection_may_ask_for_several_paths)
+{
+	struct args a = good();
+
+	a.flags = DAT_CONNECT_MULTIPATH_FLAG;
+	ck_assert_uint_eq(connect_by(a), DAT_SUCCESS);
+	ck_assert_int_eq(seen.starts, 1);
 }
 END_TEST
 
@@ -394,6 +417,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, a_connection_begins_as_asked, 0, 2);
+	tcase_add_test(tcase, a_connection_may_ask_for_several_paths);
 	tcase_add_loop_test(tcase, private_data_may_be_absent_or_long, 0, 2);
 	tcase_add_loop_test(tcase, without_memory_no_connection_begins, 0, 2);
 	tcase_add_test(tcase, connect_checks_its_arguments);

@@ -166,7 +166,126 @@ START_TEST(what_is_missing_is_told)
 }
 END_TEST
 
+/* --- the attributes of a fabric; the linker redirects these calls --- */
+
+static struct {
+	bool set;
+	uint64_t quirks, inject_max;
+	enum dofi_order order;
+	bool writes_overtake, reads_overtake, has_data, has_immediates, in_order;
+} made_up;
+
+#define TRAIT(type, name, args, member, ...)                                           \
+	type __real_dofi_##name args;                                                  \
+	type __wrap_dofi_##name args;                                                  \
+	type __wrap_dofi_##name args                                                   \
+	{                                                                              \
+		return made_up.set ? made_up.member : __real_dofi_##name(__VA_ARGS__); \
+	}
+
+TRAIT(uint64_t, quirks_of, (const struct fi_info *of), quirks, of)
+TRAIT(enum dofi_order, order_of, (const struct fi_info *of), order, of)
+TRAIT(bool, writes_overtake, (const struct fi_info *of), writes_overtake, of)
+TRAIT(bool, reads_overtake, (const struct fi_info *of), reads_overtake, of)
+TRAIT(bool, has_data, (const struct fi_info *of, uint64_t quirks), has_data, of, quirks)
+TRAIT(bool, has_immediates, (const struct fi_info *of, uint64_t quirks), has_immediates, of, quirks)
+TRAIT(uint64_t, inject_max, (const struct fi_info *of, uint64_t quirks), inject_max, of, quirks)
+TRAIT(bool, stores_targets_in_order, (const struct fi_info *of, uint64_t quirks), in_order, of,
+      quirks)
+
 /* --- what an IA knows --- */
+
+static void know(uint64_t quirks)
+{
+	made_up.set = true;
+	made_up.quirks = quirks;
+	be("made up", FI_EP_MSG, FI_PROTO_UNSPEC, FI_MSG);
+}
+
+START_TEST(an_ia_knows_its_fabric)
+{
+	know(0);
+	ck_assert_int_eq(ia.order, DOFI_ORDERED);
+	ck_assert(!ia.writes_overtake && !ia.reads_overtake && !ia.has_data && !ia.has_immediates);
+	ck_assert_uint_eq(ia.inject_max, 0);
+	ck_assert_uint_eq(ia.context_gap, 0);
+	made_up.order = DOFI_HOLD;
+	made_up.inject_max = 77;
+	made_up.has_data = true;
+	info.mode = FI_CONTEXT;
+	know(0);
+	ck_assert_int_eq(ia.order, DOFI_HOLD);
+	ck_assert_uint_eq(ia.inject_max, 77);
+	ck_assert_uint_eq(ia.context_gap, DOFI_CONTEXT_GAP);
+	ck_assert(ia.has_data && !ia.has_immediates);
+	made_up.has_immediates = true;
+	know(0);
+	ck_assert(ia.has_immediates);
+}
+END_TEST
+
+/* What overtakes writes overtakes the last part of a write, too. */
+START_TEST(reads_overtake_if_writes_do)
+{
+	made_up.writes_overtake = _i & 1;
+	made_up.reads_overtake = _i & 2;
+	know(0);
+	ck_assert_int_eq(ia.writes_overtake, _i & 1);
+	ck_assert_int_eq(ia.reads_overtake, _i != 0);
+}
+END_TEST
+
+START_TEST(an_ia_follows_the_quirks_of_its_fabric)
+{
+	know(0);
+	ck_assert_uint_eq(ia.quirks, 0);
+	ck_assert(ia.completed == ia.trans->completed);
+	ck_assert(!ia.host_only && !ia.cq_mutes && !ia.fences_reads && !ia.moves_alone);
+	ck_assert_int_eq(ia.credits, DOFI_CREDITS_CARRIED);
+	know(DOFI_QUIRK_UNMARKED_DATA);
+	ck_assert_uint_eq(ia.quirks, DOFI_QUIRK_UNMARKED_DATA);
+	ck_assert(ia.completed == dofi_data_flag_completed);
+	know(DOFI_QUIRK_READER_MUTES);
+	ck_assert(ia.cq_mutes);
+	know(DOFI_QUIRK_FENCES_READS);
+	ck_assert(ia.fences_reads);
+	/* With credits, somebody has to answer messages. */
+	know(DOFI_QUIRK_QUEUE_PAIRS);
+	ck_assert_int_eq(ia.credits, DOFI_CREDITS_NONE);
+	ck_assert(ia.moves_alone);
+	know(DOFI_QUIRK_QUEUE_PAIRS | DOFI_QUIRK_NO_RETRY);
+	ck_assert_int_eq(ia.credits, DOFI_CREDITS_WRITTEN);
+	ck_assert(!ia.moves_alone);
+}
+END_TEST
+
+/* If the fabric stores several targets in order, the last bytes are one of them. */
+START_TEST(the_log_tells_how_the_last_bytes_travel)
+{
+	static const struct {
+		const char *word;
+		uint64_t quirks;
+		bool in_order, names;
+		const char *text;
+	} cases[] = {
+		{"", 0, false, false, "an operation of their own\n"},
+		{"", 0, true, true, "an operation of their own\n"},
+		{"", DOFI_QUIRK_STORES_IN_ORDER, true, true, "a target of their own\n"},
+		{"", DOFI_QUIRK_STORES_IN_ORDER, false, false, "left to the fabric\n"},
+		{"fabric", 0, true, false, "left to the fabric\n"},
+		{"library", DOFI_QUIRK_STORES_IN_ORDER, true, false, "an operation of their own\n"},
+	};
+	int said = t_capture(STDERR_FILENO);
+
+	dofi_log_set_level("info");
+	made_up.in_order = cases[_i].in_order;
+	know(cases[_i].quirks);
+	strcpy(ia.params.last_byte, cases[_i].word);
+	ck_assert_int_eq(choose_last_byte(&ia), 0);
+	ck_assert_int_eq(ia.names_flags, cases[_i].names);
+	ck_assert_ptr_nonnull(strstr(t_captured(said), cases[_i].text));
+}
+END_TEST
 
 /* Without FI_LOCAL_COMM efa uses the card within a host; other providers would refuse a peer. */
 START_TEST(only_efa_is_opened_without_peers_of_its_host)
@@ -266,6 +385,10 @@ int main(void)
 	tcase_add_loop_test(tcase, only_efa_is_opened_without_peers_of_its_host, 0, 4);
 	tcase_add_test(tcase, the_transport_follows_the_endpoint);
 	tcase_add_test(tcase, completion_queues_of_devices_begin_small);
+	tcase_add_test(tcase, an_ia_knows_its_fabric);
+	tcase_add_loop_test(tcase, reads_overtake_if_writes_do, 0, 4);
+	tcase_add_test(tcase, an_ia_follows_the_quirks_of_its_fabric);
+	tcase_add_loop_test(tcase, the_log_tells_how_the_last_bytes_travel, 0, 6);
 	tcase_add_loop_test(tcase, the_last_byte_is_an_operation_if_it_must_be_or_shall_be, 0, 6);
 	tcase_add_test(tcase, unknown_words_are_refused_with_the_known_ones);
 	tcase_add_test(tcase, the_steps_of_the_choice_follow_each_other);

@@ -3,6 +3,7 @@
  * The list of IAs of a process: what happens to them when the process forks or exits, and reports
  * about an IA whose engine is busy.
  */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/api/counters.h"
@@ -23,11 +24,53 @@
 static struct {
 	_Alignas(64) struct dofi_ia ia;
 	_Alignas(64) struct dofi_ep ep;
+	struct {
+		_Alignas(64) struct dofi_obj obj;
+	} others[DOFI_HANDLE_TYPES]; /* one of each type */
 } all[IAS];
 
 static int index_of(const struct dofi_ia *ia)
 {
 	return ia == &all[1].ia;
+}
+
+/* --- the list is locked while it is read or changed; the linker redirects these calls --- */
+
+static _Thread_local int held; /* mutexes */
+
+T_STAND_IN int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+T_STAND_IN int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
+void __wrap_dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+void __real_dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+bool __wrap_dofi_obj_retire(struct dofi_obj *obj, bool only_unused);
+bool __real_dofi_obj_retire(struct dofi_obj *obj, bool only_unused);
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	int ret = __real_pthread_mutex_lock(mutex);
+
+	held++;
+	return ret;
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	held--;
+	return __real_pthread_mutex_unlock(mutex);
+}
+
+void __wrap_dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
+{
+	ck_assert_int_eq(held, type == DAT_HANDLE_TYPE_IA);
+	__real_dofi_obj_publish(obj, type);
+}
+
+bool __wrap_dofi_obj_retire(struct dofi_obj *obj, bool only_unused)
+{
+	ck_assert_int_eq(held, 1);
+	return __real_dofi_obj_retire(obj, only_unused);
 }
 
 /* --- what the list calls --- */
@@ -52,13 +95,13 @@ uint64_t __wrap_dofi_now(void)
 
 void __wrap_dofi_cm_fork_child(struct dofi_ia *ia)
 {
-	closed_fds[index_of(ia)]++;
+	closed_fds[index_of(ia)] += held == 1;
 }
 
 void __wrap_dofi_cm_exit(struct dofi_ia *ia)
 {
 	exits[index_of(ia)]++;
-	strcat(order, "cm ");
+	strcat(order, held == 1 ? "cm " : "not locked ");
 }
 
 void __wrap_dofi_progress_exit(struct dofi_ia *ia)
@@ -70,6 +113,7 @@ void __wrap_dofi_progress_exit(struct dofi_ia *ia)
 void __wrap_dofi_count_report(struct dofi_ia *ia, FILE *out, bool locked)
 {
 	ck_assert_ptr_nonnull(out);
+	ck_assert_int_eq(held, 1);
 	reports[index_of(ia)]++;
 	locked_reports[index_of(ia)] += locked;
 }
@@ -96,12 +140,20 @@ static void setup(void)
 		all[i].ia.obj.ia = &all[i].ia;
 		all[i].ep.obj.ia = &all[i].ia;
 		dofi_obj_publish(&all[i].ep.obj, DAT_HANDLE_TYPE_EP);
+		for (int type = 0; type < DOFI_HANDLE_TYPES; type++) {
+			if (type == DAT_HANDLE_TYPE_IA)
+				continue;
+			all[i].others[type].obj.ia = &all[i].ia;
+			dofi_obj_publish(&all[i].others[type].obj, (DAT_HANDLE_TYPE)type);
+		}
 		dofi_ia_list_add(&all[i].ia);
+		ck_assert_int_eq(held, 0);
 	}
 }
 
 static void count(struct dofi_ia *ia, void *arg)
 {
+	ck_assert_int_eq(held, 1);
 	((int *)arg)[index_of(ia)]++;
 }
 
@@ -110,6 +162,7 @@ static void expect_listed(int first, int second)
 	int seen[IAS] = {0};
 
 	dofi_ia_list_visit(count, seen);
+	ck_assert_int_eq(held, 0);
 	ck_assert_int_eq(seen[0], first);
 	ck_assert_int_eq(seen[1], second);
 }
@@ -124,6 +177,7 @@ START_TEST(an_ia_is_removed_once)
 	ck_assert(dofi_ia_list_remove(&all[0].ia));
 	ck_assert(!dofi_obj_is(&all[0].ia, DAT_HANDLE_TYPE_IA));
 	ck_assert(!dofi_ia_list_remove(&all[0].ia));
+	ck_assert_int_eq(held, 0);
 	expect_listed(0, 1);
 }
 END_TEST
@@ -191,10 +245,18 @@ static bool is_dead(void *handle)
 	return !dofi_obj_type(handle, &type);
 }
 
+static bool others_dead(int i)
+{
+	for (int type = 0; type < DOFI_HANDLE_TYPES; type++)
+		if (!is_dead(&all[i].others[type].obj))
+			return false;
+	return true;
+}
+
 static bool all_dead(void)
 {
 	for (int i = 0; i < IAS; i++)
-		if (!is_dead(&all[i].ia) || !is_dead(&all[i].ep))
+		if (!is_dead(&all[i].ia) || !is_dead(&all[i].ep) || !others_dead(i))
 			return false;
 	return true;
 }
@@ -256,6 +318,7 @@ START_TEST(a_child_has_no_handles)
 	/* Nothing has changed in the parent. */
 	ck_assert(!is_dead(&all[0].ia) && !is_dead(&all[1].ia));
 	ck_assert(!is_dead(&all[0].ep) && !is_dead(&all[1].ep));
+	ck_assert(!others_dead(0) && !others_dead(1));
 	ck_assert_int_eq(closed_fds[0] + closed_fds[1], 0);
 	expect_listed(1, 1);
 	for (int i = 0; i < IAS; i++) {

@@ -256,6 +256,46 @@ START_TEST(test_lmr_failures_leave_nothing_behind)
 }
 END_TEST
 
+/* LMR-028 */
+START_TEST(test_lmr_without_memory)
+{
+	struct lmr lmr;
+
+	t_fake.fail_mmap = 1;
+	t_ret(create_va(mem, 8, READ, &lmr), DOFI_NO_REGION);
+	dofi_log_set_level("off");
+	t_fake.mr.fail = -ENOMEM;
+	/* The memory of a failed call is used again, so a program may try for ever. */
+	for (int i = 0; i < 2000; i++) {
+		t_fake.fail_mmap = i < 1000 ? 0 : 1;
+		t_ret(create_va(mem, 8, READ, &lmr), DOFI_NO_REGION);
+		ck_assert_int_eq(t_fake.fail_mmap, i < 1000 ? 0 : 1);
+	}
+	t_fake.fail_mmap = 0;
+}
+END_TEST
+
+START_TEST(test_lmr_that_begins_at_0)
+{
+	DAT_REGION_DESCRIPTION region = {.for_va = mem};
+	DAT_LMR_HANDLE handle;
+	DAT_LMR_PARAM param;
+	DAT_VADDR address;
+
+	for (int zero = 0; zero < 2; zero++) {
+		t_ok(dofi_lmr_create_based(ia, DAT_MEM_TYPE_VIRTUAL, region, 8, pz, READ, zero,
+					   &handle, NULL, NULL, NULL, &address));
+		ck_assert_uint_eq(address, zero ? 0 : (uintptr_t)mem);
+		t_ok(dofi_lmr_query(handle, DAT_LMR_FIELD_ALL, &param));
+		ck_assert_uint_eq(param.registered_address, address);
+#if T_DAT_MAJOR == 2
+		ck_assert_int_eq(param.va_type, zero ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA);
+#endif
+		t_ok(dofi_lmr_free(handle));
+	}
+}
+END_TEST
+
 /* --- dat_lmr_free --- */
 
 /* LMR-023, LMR-033, LMR-035, LMR-037, LMR-038 */
@@ -297,6 +337,13 @@ START_TEST(test_sync_checks_its_segments)
 	t_ret(dofi_lmr_sync(pz, seg, 2), DOFI_BAD_HANDLE(IA));
 	t_ret(dofi_lmr_sync(ia, NULL, 2), DOFI_BAD_ARG(2));
 	t_ret(dofi_lmr_sync(ia, seg, 0), DOFI_BAD_ARG(3));
+	seg[0].virtual_address = lmr.address;
+	seg[0].segment_length = (__typeof__(seg[0].segment_length))lmr.length;
+	t_ok(dofi_lmr_sync(ia, seg, 1));
+	seg[0].segment_length++;
+	t_ret(dofi_lmr_sync(ia, seg, 1), DOFI_BAD_ARG(2));
+	seg[0].segment_length = 10;
+	t_ok(dofi_lmr_sync(ia, NULL, 0));
 	seg[1].virtual_address++;
 	t_ok(dofi_lmr_sync(ia, seg, 1)); /* the other segment is not looked at */
 	t_ret(dofi_lmr_sync(ia, seg, 2), DOFI_BAD_ARG(2));
@@ -440,6 +487,36 @@ START_TEST(test_rmr_life)
 	t_ret(dofi_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param), DOFI_BAD_HANDLE(RMR));
 }
 END_TEST
+
+START_TEST(test_rmr_without_memory)
+{
+	DAT_RMR_HANDLE rmr = ia;
+
+	t_fake.fail_mmap = 1;
+	t_ret(dofi_rmr_create(pz, &rmr), DOFI_NO_REGION);
+	ck_assert_ptr_eq(rmr, ia);
+	t_ok(dofi_pz_free(pz)); /* the failed call does not use it */
+	pz = NULL;
+}
+END_TEST
+
+#if T_DAT_MAJOR == 2
+START_TEST(test_scope_and_type_of_an_rmr)
+{
+	DAT_RMR_PARAM param;
+	DAT_RMR_HANDLE rmr;
+
+	t_ok(_i ? dofi_rmr_create_for_ep(pz, &rmr) : dofi_rmr_create(pz, &rmr));
+	t_ok(dofi_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
+	ck_assert_int_eq(param.rmr_scope, _i ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ);
+	ck_assert_int_eq(param.va_type, DAT_VA_TYPE_VA);
+	((struct dofi_rmr *)rmr)->zero_based = true;
+	t_ok(dofi_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
+	ck_assert_int_eq(param.va_type, DAT_VA_TYPE_ZB);
+	t_ok(dofi_rmr_free(rmr));
+}
+END_TEST
+#endif
 
 /* DTO-164 to DTO-167, DTO-182, DTO-183, RMR-009, LMR-034 */
 START_TEST(test_bind_rebind_unbind)
@@ -874,6 +951,8 @@ static void add_lmr_tests(TCase *tc)
 	tcase_add_test(tc, test_lmr_region_must_be_there);
 	tcase_add_test(tc, test_lmr_of_an_lmr);
 	tcase_add_test(tc, test_lmr_failures_leave_nothing_behind);
+	tcase_add_test(tc, test_lmr_without_memory);
+	tcase_add_test(tc, test_lmr_that_begins_at_0);
 	tcase_add_test(tc, test_lmr_free_ends_all_use);
 	tcase_add_test(tc, test_sync_checks_its_segments);
 	tcase_add_test(tc, test_contexts_rest);
@@ -886,6 +965,10 @@ static void add_lmr_tests(TCase *tc)
 static void add_rmr_tests(TCase *tc)
 {
 	tcase_add_test(tc, test_rmr_life);
+	tcase_add_test(tc, test_rmr_without_memory);
+#if T_DAT_MAJOR == 2
+	tcase_add_loop_test(tc, test_scope_and_type_of_an_rmr, 0, 2);
+#endif
 	tcase_add_test(tc, test_bind_rebind_unbind);
 	tcase_add_test(tc, test_bind_arguments);
 	tcase_add_test(tc, test_bind_of_local_memory_opens_it);

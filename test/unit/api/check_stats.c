@@ -79,6 +79,43 @@ uid_t __wrap_geteuid(void)
 	return asks.set ? asks.own : __real_geteuid();
 }
 
+/* --- memory for the text; the linker redirects these calls --- */
+
+/* If there is no other thread, it is watched whether the text is freed. */
+static bool no_stream, no_text, watched, freed;
+static char **text_at; /* of the latest stream */
+static const char *whole;
+
+T_STAND_IN FILE *__wrap_open_memstream(char **text_p, size_t *size_p);
+FILE *__real_open_memstream(char **text_p, size_t *size_p);
+T_STAND_IN int __wrap_fclose(FILE *file);
+int __real_fclose(FILE *file);
+T_STAND_IN void __wrap_free(void *block);
+void __real_free(void *block);
+
+FILE *__wrap_open_memstream(char **text_p, size_t *size_p)
+{
+	if (watched)
+		text_at = text_p;
+	return no_stream ? NULL : __real_open_memstream(text_p, size_p);
+}
+
+int __wrap_fclose(FILE *file)
+{
+	int ret = __real_fclose(file);
+
+	if (watched && text_at)
+		whole = *text_at;
+	return no_text ? EOF : ret;
+}
+
+void __wrap_free(void *block)
+{
+	if (watched && block && block == whole)
+		freed = true;
+	__real_free(block);
+}
+
 /* --- */
 
 static void begin(const char *words)
@@ -153,6 +190,37 @@ START_TEST(an_ia_that_closes_is_reported_alone)
 	ck_assert_ptr_nonnull(strstr(t_captured(said), "one IA\n"));
 	dofi_stats_exit();
 	ck_assert_ptr_null(strstr(t_captured(said), "all IAs\n"));
+}
+END_TEST
+
+START_TEST(a_report_begins_with_the_process)
+{
+	int said = t_capture(STDERR_FILENO);
+	char head[128];
+
+	snprintf(head, sizeof(head), "dat-ofi %s, process %d (%s), DAT 2\nall IAs\n",
+		 PACKAGE_VERSION, (int)getpid(), program_invocation_short_name);
+	begin("exit");
+	watched = true;
+	dofi_stats_exit();
+	watched = false;
+	ck_assert_ptr_nonnull(strstr(t_captured(said), head));
+	ck_assert(freed);
+}
+END_TEST
+
+START_TEST(without_memory_there_is_no_report)
+{
+	int said = t_capture(STDERR_FILENO);
+
+	begin("exit");
+	no_stream = !_i;
+	no_text = _i;
+	watched = true;
+	dofi_stats_exit();
+	no_stream = no_text = watched = false;
+	ck_assert_str_eq(t_captured(said), "");
+	ck_assert_int_eq(freed, _i);
 }
 END_TEST
 
@@ -244,6 +312,36 @@ START_TEST(each_signal_asks_for_a_report)
 		ck_assert_int_eq(errno, 0);
 		await_report();
 	}
+}
+END_TEST
+
+/* A call of the program goes on, and the programs that it starts get no descriptor. */
+START_TEST(the_program_does_not_notice_the_signal)
+{
+	struct sigaction now;
+
+	begin("signal=USR1");
+	ck_assert_int_eq(sigaction(SIGUSR1, NULL, &now), 0);
+	ck_assert_int_eq(now.sa_flags & SA_RESTART, SA_RESTART);
+	ck_assert_int_eq(fcntl(stats.event, F_GETFD), FD_CLOEXEC);
+	ck_assert_int_eq(fcntl(stats.event, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+}
+END_TEST
+
+static void handle_it(int number, siginfo_t *info, void *context)
+{
+	(void)number, (void)info, (void)context;
+}
+
+START_TEST(a_handler_with_information_remains)
+{
+	struct sigaction now = {.sa_sigaction = handle_it, .sa_flags = SA_SIGINFO};
+
+	t_capture(STDERR_FILENO);
+	ck_assert_int_eq(sigaction(SIGUSR2, &now, NULL), 0);
+	begin("signal=USR2");
+	ck_assert_int_eq(sigaction(SIGUSR2, NULL, &now), 0);
+	ck_assert(now.sa_sigaction == handle_it);
 }
 END_TEST
 
@@ -499,6 +597,10 @@ int main(void)
 	tcase_add_test(tcase, the_programs_handler_remains);
 	tcase_add_loop_test(tcase, a_thread_starts_only_for_those_who_ask_later, 0, 6);
 	tcase_add_test(tcase, each_signal_asks_for_a_report);
+	tcase_add_test(tcase, a_report_begins_with_the_process);
+	tcase_add_loop_test(tcase, without_memory_there_is_no_report, 0, 2);
+	tcase_add_test(tcase, the_program_does_not_notice_the_signal);
+	tcase_add_test(tcase, a_handler_with_information_remains);
 	tcase_add_test(tcase, a_signal_leaves_errno_alone);
 	tcase_add_test(tcase, each_connection_receives_a_report_and_its_end);
 	tcase_add_loop_test(tcase, a_socket_without_its_name_is_closed, 0, 2);

@@ -204,6 +204,29 @@ START_TEST(test_pz_numbers_of_live_zones_differ)
 }
 END_TEST
 
+/* No more than there are numbers. */
+START_TEST(test_pzs_are_limited_by_their_numbers)
+{
+	const DAT_RETURN none =
+		DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_PROTECTION_DOMAIN);
+	DAT_PZ_HANDLE pz = NULL;
+
+	ia->counts[DAT_HANDLE_TYPE_PZ] += UINT16_MAX;
+	pz = new_pz();
+	t_ok(dofi_pz_free(pz));
+	ia->counts[DAT_HANDLE_TYPE_PZ]++;
+	/* The memory of a failed call is used again, so a program may try for ever. */
+	for (int i = 0; i < 2000; i++) {
+		t_fake.fail_mmap = i < 1000 ? 0 : 1;
+		pz = NULL;
+		t_ret(dofi_pz_create(ia, &pz), none);
+		ck_assert_ptr_null(pz);
+	}
+	t_fake.fail_mmap = 0;
+	ia->counts[DAT_HANDLE_TYPE_PZ] -= UINT16_MAX + 1;
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("object");
@@ -220,6 +243,7 @@ int main(void)
 	tcase_add_test(tc, test_one_of_two_threads_retires);
 	tcase_add_test(tc, test_pz_query);
 	tcase_add_test(tc, test_pz_numbers_of_live_zones_differ);
+	tcase_add_test(tc, test_pzs_are_limited_by_their_numbers);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -267,6 +267,9 @@ START_TEST(test_hint_is_alive_or_null)
 	t_ok(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
 	expect_triggered_by(DAT_HANDLE_NULL);
 	t_ok(dofi_evd_modify_cno(evd, cno));
+	post(evd);
+	t_ok(dofi_evd_modify_cno(evd, cno)); /* nothing changes */
+	expect_triggered_by(evd);
 	/* After the hint was freed, the next event sets a new one. */
 	other = new_evd();
 	post(other);
@@ -520,6 +523,8 @@ START_TEST(test_descriptor)
 
 	t_ok(dofi_cno_new(ia, NULL, &pollfd.fd, &cno));
 	t_ok(dofi_evd_modify_cno(evd, cno));
+	ck_assert_int_eq(fcntl(pollfd.fd, F_GETFD), FD_CLOEXEC);
+	ck_assert_int_eq(fcntl(pollfd.fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
 	ck_assert_int_eq(poll(&pollfd, 1, 0), 0);
 	post(evd);
 	post(evd);
@@ -665,6 +670,13 @@ START_TEST(without_descriptors_there_is_no_cno_with_one)
 	ck_assert_int_eq(fd, -2);
 	ck_assert_ptr_eq(out, cno);
 	ck_assert_uint_eq(ia->counts[DAT_HANDLE_TYPE_CNO], 1);
+	/* The memory of a failed call is used again, so a program may try for ever. */
+	for (int i = 0; i < 2000; i++) {
+		t_fake.fail_mmap = i < 1000 ? 0 : 1;
+		t_ret(dofi_cno_new(ia, NULL, &fd, &out),
+		      DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE));
+	}
+	t_fake.fail_mmap = 0;
 	/* An agent needs none. */
 	t_ok(dofi_cno_create(ia, counter, &out));
 	t_ok(dofi_cno_free(out));

@@ -137,6 +137,20 @@ START_TEST(test_create_arguments)
 }
 END_TEST
 
+START_TEST(the_shortest_and_the_longest_evd)
+{
+	static const DAT_COUNT lengths[] = {1, 1024};
+	DAT_EVD_HANDLE out = new_evd(lengths[_i], DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG);
+	DAT_EVD_PARAM param;
+
+	t_ok(dofi_evd_query(out, DAT_EVD_FIELD_ALL, &param));
+	ck_assert_int_ge(param.evd_qlen, lengths[_i]);
+	t_ok(dofi_evd_resize(out, lengths[_i]));
+	t_ok(dofi_evd_resize(out, lengths[!_i]));
+	t_ok(dofi_evd_free(out));
+}
+END_TEST
+
 START_TEST(test_no_more_than_the_attribute_says)
 {
 	DAT_EVD_HANDLE more[2], out;
@@ -160,6 +174,7 @@ START_TEST(test_query)
 	DAT_EVD_PARAM param;
 	DAT_CNO_HANDLE cno;
 
+	memset(&param, 0, sizeof(param));
 	t_ok(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
 	ck_assert_ptr_eq(param.ia_handle, ia);
 	ck_assert_int_ge(param.evd_qlen, 8);
@@ -170,6 +185,8 @@ START_TEST(test_query)
 	t_ok(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
 	t_ok(dofi_evd_disable(evd));
 	t_ok(dofi_evd_set_unwaitable(evd));
+	t_ok(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+	ck_assert_int_eq(param.evd_state, DAT_EVD_STATE_DISABLED | DAT_EVD_STATE_UNWAITABLE);
 	t_ok(dofi_evd_modify_cno(evd, cno));
 	dofi_evd_attach_dto(evd, DOFI_CONFIG_THRESHOLD);
 	t_ok(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
@@ -850,6 +867,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_create_arguments);
+	tcase_add_loop_test(tc, the_shortest_and_the_longest_evd, 0, 2);
 	tcase_add_test(tc, test_no_more_than_the_attribute_says);
 	tcase_add_test(tc, test_query);
 	tcase_add_test(tc, test_free_only_without_streams);
