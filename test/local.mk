@@ -781,10 +781,10 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 	-Wl,--wrap=freeifaddrs
 %C%_unit_fabric_check_wish_LDADD = $(p2_libs)
 
-%C%_unit_cm_check_conn_SOURCES = %D%/unit/cm/check_conn.c $(t_headers)
+%C%_unit_cm_check_conn_SOURCES = %D%/unit/cm/check_conn.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_conn_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_conn_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
-	-Wl,--wrap=dofi_chan_dial
+	-Wl,--wrap=dofi_chan_dial -Wl,--wrap=dofi_random $(t_blocks_wraps)
 %C%_unit_cm_check_conn_LDADD = $(p2_libs)
 %C%_unit_cm_check_conn_state_SOURCES = %D%/unit/cm/check_conn_state.c %D%/unit/cm/conn_cells.h %D%/unit/cm/conn_world.h \
 	$(t_headers)
@@ -794,7 +794,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_linger_wait -Wl,--wrap=dofi_ud_forget \
 	-Wl,--wrap=dofi_conn_step -Wl,--wrap=dofi_chan_read -Wl,--wrap=dofi_conn_by_secret \
 	-Wl,--wrap=dofi_ud_mark_answered -Wl,--wrap=dofi_obj_alloc -Wl,--wrap=dofi_release_flushed \
-	-Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_truncated_settle
+	-Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_truncated_settle -Wl,--wrap=dofi_run_delay_is_high
 %C%_unit_cm_check_conn_state_LDADD = $(p2_libs)
 %C%_unit_cm_check_conn_table_SOURCES = %D%/unit/cm/check_conn_table.c $(t_headers)
 %C%_unit_cm_check_conn_table_CPPFLAGS = $(p2_cppflags)

@@ -4,6 +4,7 @@
  * order, and the state of the EP afterwards.
  */
 #include "../../../prov/ofi/base/clock.h"
+#include "../../../prov/ofi/cm/cr.h"
 #include "../../../prov/ofi/cm/ud_ah.h"
 #include "../../../prov/ofi/dto/issue.h"
 #include "../../../prov/ofi/dto/ud_window.h"
@@ -49,6 +50,8 @@ END_TEST
 
 /* --- failures --- */
 
+static int released_status = -1; /* of the requests of a connection that has ended */
+
 START_TEST(a_transport_that_cannot_connect_ends_the_attempt)
 {
 	reach(REQUESTED);
@@ -68,20 +71,28 @@ START_TEST(a_transport_that_cannot_expect_ends_the_connection)
 	run_work();
 	ck_assert_str_eq(trace, "expect BYE-error unlink accept-completion-error");
 	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+	ck_assert_int_eq(released_status, DAT_DTO_ERR_FLUSHED);
 }
 END_TEST
 
 START_TEST(accept_waits_until_the_transport_expects_the_peer)
 {
+	static struct dofi_cr cr;
+
 	reach(OFFERED);
 	expects_later = true;
+	conn->cr = &cr;
+	conn->asked_qual = 99;
 	ck_assert_int_eq(dofi_conn_accept(conn, &ep, "of the consumer", 16), 0);
 	ck_assert_str_eq(trace, "expect");
-	ck_assert(is_armed(&conn->timer));
+	ck_assert_ptr_null(conn->cr);
+	ck_assert_uint_eq(conn->timer.deadline, now + 10000 * MS);
+	now += 50 * MS;
 	dofi_conn_expected(conn);
 	ck_assert_str_eq(trace, "expect ACCEPT");
 	ck_assert_str_eq(sent_private, "of the consumer");
-	ck_assert(is_armed(&conn->timer));
+	ck_assert_uint_eq(last_msg.conn_qual, 99);
+	ck_assert_uint_eq(conn->timer.deadline, now + 10000 * MS);
 }
 END_TEST
 
@@ -317,6 +328,46 @@ START_TEST(an_attempt_knows_its_destination)
 }
 END_TEST
 
+/* That of the host, if both sides use it and the EP has no SRQ. The log tells why not. */
+START_TEST(a_connection_within_the_host_may_have_its_own_transport)
+{
+	static const struct {
+		bool accepts, there, ud, srq, asked, own;
+		const char *why;
+	} cases[] = {
+		{.there = true, .own = true},
+		{.there = true, .accepts = true, .asked = true, .own = true},
+		{.there = true, .accepts = true, .why = "the peer does not ask for it"},
+		{.there = true, .srq = true, .why = "it has an SRQ"},
+		{.there = true,
+		 .accepts = true,
+		 .asked = true,
+		 .srq = true,
+		 .why = "it has an SRQ"},
+		{.there = true, .ud = true},
+		{.accepts = true, .asked = true},
+	};
+	static struct dofi_srq srq = {.obj.ia = &ia};
+	const struct dofi_trans_ops own = trans;
+
+	ep.ud = cases[_i].ud ? &ud : NULL;
+	ep.srq = cases[_i].srq ? &srq : NULL;
+	ia.local_trans = cases[_i].there ? &own : NULL;
+	if (cases[_i].accepts) {
+		reach(OFFERED);
+		conn->peer_flags = cases[_i].asked ? DOFI_MSG_F_MEMORY : 0;
+		happens(CR_ACCEPT);
+	} else {
+		start();
+	}
+	ck_assert_ptr_eq(conn->trans, cases[_i].own ? &own : &trans);
+	if (cases[_i].why)
+		ck_assert_str_eq(conn->why_fabric, cases[_i].why);
+	else
+		ck_assert_ptr_null(conn->why_fabric);
+}
+END_TEST
+
 /* Whether the next port, another event or nothing is tried depends on the error. */
 START_TEST(errors_of_a_dial_have_a_meaning)
 {
@@ -428,7 +479,7 @@ END_TEST
 
 /* --- what an end leaves --- */
 
-static int released_status = -1, nsettled;
+static int nsettled;
 
 void __real_dofi_release_flushed(struct dofi_ep *of, uint8_t status);
 void __wrap_dofi_release_flushed(struct dofi_ep *of, uint8_t status);
@@ -711,6 +762,10 @@ static void expect_resumed(struct dofi_conn *first)
 {
 	ck_assert_ptr_null(conn);
 	ck_assert_uint_eq(ia.cm.nconns, 1);
+	ck_assert_ptr_eq(second.conns.next, &first->link);
+	hear(DOFI_MSG_REQUEST, 0, 0); /* the first one, which was overtaken */
+	ck_assert_ptr_null(conn);
+	ck_assert_uint_eq(ia.cm.nconns, 1);
 	ck_assert_int_eq(first->state, DOFI_CONN_OFFERED);
 	ck_assert_ptr_eq(first->chan, &second);
 	ck_assert_uint_eq(second.noffered, 1);
@@ -732,6 +787,78 @@ START_TEST(a_request_that_comes_again_is_the_same)
 	/* A channel that is lost counts nothing any more. */
 	ck_assert_uint_eq(chan.noffered, _i ? 0 : 1);
 	expect_resumed(first);
+}
+END_TEST
+
+/* The numbers of connections are random, so its place in the table may be any. */
+START_TEST(a_request_that_comes_again_is_found_in_the_first_place)
+{
+	struct dofi_conn *first;
+
+	reach(OFFERED);
+	first = conn;
+	ia.cm.conns[id & (ia.cm.conns_size - 1)] = NULL;
+	ia.cm.conns[0] = conn;
+	conn->id = ia.cm.conns_size;
+	conn = NULL;
+	hear_again(DOFI_MSG_F_AGAIN, 0);
+	expect_resumed(first);
+}
+END_TEST
+
+/* Of this side, or of another peer. */
+START_TEST(another_connection_is_not_taken_for_the_request)
+{
+	reach(OFFERED);
+	if (_i)
+		conn->active = true;
+	else
+		conn->peer_id = 78;
+	conn = NULL;
+	hear_again(DOFI_MSG_F_AGAIN, 0);
+	ck_assert_ptr_nonnull(conn);
+	ck_assert_uint_eq(ia.cm.nconns, 2);
+}
+END_TEST
+
+/* --- a request that is refused --- */
+
+START_TEST(a_peer_with_too_many_requests_is_refused)
+{
+	chan.noffered = (uint32_t)ia.params.max_peer_requests;
+	hear(DOFI_MSG_REQUEST, 0, 0);
+	ck_assert_str_eq(trace, "REJECT");
+	ck_assert_int_eq(last_msg.reason, DOFI_REASON_RESOURCES);
+	ck_assert_uint_eq(last_msg.dst, 77);
+	ck_assert_uint_eq(ia.cm.nconns, 0);
+}
+END_TEST
+
+START_TEST(a_request_that_cannot_be_offered_is_refused)
+{
+	static const enum dofi_reason reasons[] = {DOFI_REASON_NOT_MINE, DOFI_REASON_RESOURCES};
+
+	offer_result = reasons[_i];
+	hear(DOFI_MSG_REQUEST, 0, 0);
+	ck_assert_str_eq(trace, "REJECT");
+	ck_assert_int_eq(last_msg.reason, (int)reasons[_i]);
+	ck_assert_uint_eq(last_msg.dst, 77);
+	ck_assert_uint_eq(last_msg.private_size, 0);
+	ck_assert_uint_eq(ia.cm.nconns, 0);
+	ck_assert_uint_eq(chan.noffered, 0);
+	ck_assert(dofi_list_empty(&chan.conns));
+}
+END_TEST
+
+/* The channel may end before the consumer decides. */
+START_TEST(a_request_without_a_connector_leaves_the_channel)
+{
+	reach(OFFERED);
+	happens(MSG_CANCEL);
+	ck_assert_int_eq(conn->state, DOFI_CONN_ABANDONED);
+	ck_assert_ptr_null(conn->chan);
+	ck_assert(dofi_list_empty(&chan.conns));
+	ck_assert_uint_eq(chan.noffered, 0);
 }
 END_TEST
 
@@ -1275,10 +1402,77 @@ END_TEST
 
 /* --- what the other side has sent --- */
 
+static struct {
+	uint32_t number, peer, sent;
+	int calls;
+} settlement;
+
 static void settled(struct dofi_ia *of, uint32_t number, uint32_t peer, uint32_t sent)
 {
-	(void)of, (void)number, (void)peer, (void)sent;
+	ck_assert_ptr_eq(of, &ia);
+	settlement.number = number;
+	settlement.peer = peer;
+	settlement.sent = sent;
+	settlement.calls++;
 }
+
+/* It may come after the end on this side, which waits for the peer's last messages then. */
+START_TEST(a_late_count_settles_the_connection)
+{
+	static const struct {
+		enum dofi_msg_type type;
+		bool counts;
+	} cases[] = {{DOFI_MSG_BYE, true},     {DOFI_MSG_CANCEL, true},
+		     {DOFI_MSG_ACCEPT, false}, {DOFI_MSG_REJECT, false},
+		     {DOFI_MSG_COUNT, false},  {DOFI_MSG_COUNTED, false},
+		     {DOFI_MSG_READY, false},  {DOFI_MSG_DISCONNECT, false}};
+	struct dofi_trans_ops counts = trans;
+
+	counts.settle = settled;
+	ia.trans = &counts;
+	reach(REQUESTED);
+	happens(TIMER);
+	run_work();
+	hear(cases[_i].type, DOFI_REASON_DISCONNECT, 42);
+	ck_assert_int_eq(settlement.calls, cases[_i].counts);
+	ck_assert_uint_eq(settlement.number, cases[_i].counts ? id : 0);
+	ck_assert_uint_eq(settlement.peer, cases[_i].counts ? 77 : 0);
+	ck_assert_uint_eq(settlement.sent, cases[_i].counts ? 42 : 0);
+}
+END_TEST
+
+/* Also if the end is decided here, but not carried out. */
+START_TEST(a_count_is_noted_until_the_end_is_carried_out)
+{
+	reach(_i ? ENDING : ESTABLISHED);
+	chan.silent = true;
+	hear(DOFI_MSG_BYE, DOFI_REASON_DISCONNECT, 42);
+	ck_assert(conn->peer_told);
+	ck_assert_uint_eq(conn->peer_sent, 42);
+	ck_assert(!chan.silent);
+}
+END_TEST
+
+START_TEST(only_its_own_messages_change_a_connection)
+{
+	static const struct {
+		enum situation state;
+		enum dofi_msg_type type;
+	} cases[] = {{ACCEPTED, DOFI_MSG_ACCEPT},
+		     {ACCEPTED, DOFI_MSG_REJECT},
+		     {REQUESTED, DOFI_MSG_READY},
+		     {DATAGRAM, DOFI_MSG_DISCONNECT},
+		     {ESTABLISHED, DOFI_MSG_DONE}};
+	enum dofi_conn_state state;
+
+	reach(cases[_i].state);
+	state = conn->state;
+	hear(cases[_i].type, 0, 0);
+	run_work();
+	ck_assert_int_eq(conn->state, (int)state);
+	ck_assert_str_eq(trace, "");
+}
+END_TEST
 
 /* Where messages outlive their connection it waits for that, also if it has ended at once. */
 START_TEST(an_end_is_answered_with_a_count)
@@ -1369,6 +1563,57 @@ START_TEST(a_question_that_comes_too_late_is_answered_by_cancel)
 	trace[0] = '\0';
 	hear(DOFI_MSG_COUNT, 0, 0);
 	ck_assert_str_eq(trace, "CANCEL");
+}
+END_TEST
+
+/* On an overloaded host it is asked more often. */
+START_TEST(a_slow_peer_on_an_overloaded_host_has_more_time)
+{
+	overloaded = true;
+	reach(waiting[_i]);
+	conn->count_asked = 42;
+	for (uint32_t n = 1; n <= 10; n++) {
+		ia.cm.delay = (struct dofi_run_delay){.at = now + 10000 * MS, .waited = n};
+		happens(TIMER);
+		ck_assert_str_eq(trace, "COUNT");
+		ck_assert_uint_eq(last_msg.number, 42);
+		ck_assert_uint_eq(conn->delay.waited, n);
+		ck_assert_uint_eq(conn->timer.deadline, now + 10000 * MS);
+		trace[0] = '\0';
+	}
+	happens(TIMER);
+	run_work();
+	ck_assert_ptr_null(strstr(trace, "COUNT"));
+	ck_assert(is_gone());
+}
+END_TEST
+
+/* Without a channel that works, no answer would come. */
+START_TEST(a_peer_that_cannot_be_asked_is_given_up)
+{
+	reach(waiting[_i]);
+	chan.state = DOFI_CHAN_DEAD;
+	happens(TIMER);
+	run_work();
+	ck_assert_ptr_null(strstr(trace, "COUNT"));
+	ck_assert(is_gone());
+}
+END_TEST
+
+START_TEST(only_paths_that_are_waited_for_count_as_steps)
+{
+	static const struct {
+		enum situation state;
+		uint32_t steps;
+	} cases[] = {{OFFERED, 0}, {ACCEPTED, 1}, {READY_PENDING, 1}, {ESTABLISHED, 0}};
+	uint32_t before;
+
+	reach(cases[_i].state);
+	before = ia.cm.steps;
+	ia.cm.last_step = 5;
+	dofi_conn_proceeds(conn);
+	ck_assert_uint_eq(ia.cm.steps - before, cases[_i].steps);
+	ck_assert_uint_eq(ia.cm.last_step, cases[_i].steps ? now : 5);
 }
 END_TEST
 
@@ -1487,6 +1732,11 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, its_data_are_waited_for);
 	tcase_add_loop_test(tc, a_request_that_comes_again_is_the_same, 0, 2);
 	tcase_add_loop_test(tc, another_request_is_another_one, 0, 2);
+	tcase_add_test(tc, a_request_that_comes_again_is_found_in_the_first_place);
+	tcase_add_loop_test(tc, another_connection_is_not_taken_for_the_request, 0, 2);
+	tcase_add_test(tc, a_peer_with_too_many_requests_is_refused);
+	tcase_add_loop_test(tc, a_request_that_cannot_be_offered_is_refused, 0, 2);
+	tcase_add_test(tc, a_request_without_a_connector_leaves_the_channel);
 	tcase_add_test(tc, a_request_that_was_overtaken_is_ignored);
 	tcase_add_test(tc, a_request_that_was_accepted_is_made_again);
 	tcase_add_test(tc, a_shared_channel_without_the_service_is_dialled_directly);
@@ -1508,10 +1758,16 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_request_is_taken_back_before_its_answer);
 	tcase_add_loop_test(tc, an_end_is_answered_with_a_count, 0, 3);
 	tcase_add_test(tc, who_cancels_has_sent_nothing);
+	tcase_add_loop_test(tc, a_late_count_settles_the_connection, 0, 8);
+	tcase_add_loop_test(tc, a_count_is_noted_until_the_end_is_carried_out, 0, 2);
+	tcase_add_loop_test(tc, only_its_own_messages_change_a_connection, 0, 5);
 	tcase_add_test(tc, no_peer_takes_back_what_it_was_asked_for);
 	tcase_add_loop_test(tc, an_accepted_connection_waits_for_the_peer, 0, 4);
 	tcase_add_loop_test(tc, a_cancel_in_the_socket_counts, 0, 4);
 	tcase_add_loop_test(tc, a_peer_that_does_not_connect_is_given_up, 0, 4);
+	tcase_add_loop_test(tc, a_slow_peer_on_an_overloaded_host_has_more_time, 0, 4);
+	tcase_add_loop_test(tc, a_peer_that_cannot_be_asked_is_given_up, 0, 4);
+	tcase_add_loop_test(tc, only_paths_that_are_waited_for_count_as_steps, 0, 4);
 	tcase_add_test(tc, a_question_that_comes_too_late_is_answered_by_cancel);
 	tcase_add_loop_test(tc, what_arrived_before_the_end_is_delivered_first, 0, 2);
 	tcase_add_test(tc, without_a_path_nothing_can_have_arrived);
@@ -1541,6 +1797,7 @@ static void add_beginnings(Suite *suite)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, an_attempt_knows_its_destination, 0, 2);
+	tcase_add_loop_test(tc, a_connection_within_the_host_may_have_its_own_transport, 0, 7);
 	tcase_add_loop_test(tc, errors_of_a_dial_have_a_meaning, 0, 13);
 	tcase_add_test(tc, a_request_tells_that_it_comes_again);
 	tcase_add_loop_test(tc, a_request_has_what_its_message_told, 0, 2);
