@@ -549,9 +549,9 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_redial_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick \
 	-Wl,--wrap=dofi_conn_handle
 %C%_unit_cm_check_redial_LDADD = $(p2_libs)
-%C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
+%C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_drain_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
+%C%_unit_cm_check_drain_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick $(t_blocks_wraps)
 %C%_unit_cm_check_drain_LDADD = $(p2_libs)
 %C%_unit_cm_check_channel_find_SOURCES = %D%/unit/cm/check_channel_find.c $(t_headers)
 %C%_unit_cm_check_channel_find_CPPFLAGS = $(p2_cppflags)
@@ -812,7 +812,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_strangers_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4 -Wl,--wrap=socket \
 	-Wl,--wrap=bind -Wl,--wrap=setsockopt -Wl,--wrap=dofi_run_delay_is_high -Wl,--wrap=getsockname \
-	$(t_blocks_wraps)
+	-Wl,--wrap=sched_yield -Wl,--wrap=dofi_linger_all $(t_blocks_wraps)
 %C%_unit_cm_check_strangers_LDADD = $(p2_libs)
 %C%_unit_dto_check_failure_SOURCES = %D%/unit/dto/check_failure.c $(t_headers)
 %C%_unit_dto_check_failure_CPPFLAGS = $(p2_cppflags)

@@ -219,7 +219,6 @@ void dofi_drain_done(struct dofi_wr *wr)
 	struct drain *drain = DOFI_CONTAINER(wr, struct drain, own.wr);
 
 	dofi_assert_held(&drain->ia->engine.lock);
-	drain->posted = false;
 	if (drain->given_up || !--drain->left) {
 		end(drain);
 		return;
