@@ -116,6 +116,50 @@ START_TEST(records_reach_a_connection_whose_peer_can_send)
 	conn.ended_in = DOFI_CONN_CONNECTING;
 	conn.active = true;
 	ck_assert_ptr_null(dofi_conn_ep(&ia, 1));
+	ck_assert_ptr_null(dofi_conn_ep(&ia, 0));
+	ck_assert_ptr_null(dofi_cm_upcalls.receiver(&srq, 0));
+}
+END_TEST
+
+/* The receives of an SRQ that were under way may complete until the EP is freed. */
+START_TEST(an_end_that_lingers_still_takes_messages)
+{
+	static struct dofi_ia ia;
+	struct dofi_srq srq = {.obj.ia = &ia};
+	struct dofi_ep ep = {.srq = &srq};
+	struct dofi_conn conn = {.ia = &ia, .id = 1, .ep = &ep, .path_made = true},
+			 *table[2] = {NULL, &conn};
+
+	ia.cm.conns = table;
+	ia.cm.conns_size = 2;
+	conn.state = DOFI_CONN_LINGERING;
+	dofi_lock(&ia.engine.lock);
+	conn.end_event = DAT_CONNECTION_EVENT_DISCONNECTED;
+	ck_assert_ptr_eq(dofi_cm_upcalls.receiver(&srq, 1), &ep);
+	conn.end_event = 0;
+	ck_assert_ptr_null(dofi_cm_upcalls.receiver(&srq, 1));
+	conn.end_event = DAT_CONNECTION_EVENT_DISCONNECTED;
+	conn.ep = NULL;
+	ck_assert_ptr_null(dofi_cm_upcalls.receiver(&srq, 1));
+}
+END_TEST
+
+/* What a lower room asks of a connection. */
+START_TEST(a_connection_is_over_when_its_end_is_carried_out)
+{
+	static const enum dofi_conn_state over[] = {DOFI_CONN_LINGERING, DOFI_CONN_RELEASING};
+	struct dofi_conn conn = {.state = DOFI_CONN_ESTABLISHED};
+	struct dofi_ep ep = {.conn = &conn};
+
+	ck_assert(!dofi_cm_upcalls.is_over(&ep));
+	conn.state = DOFI_CONN_ENDING;
+	ck_assert(!dofi_cm_upcalls.is_over(&ep));
+	for (int i = 0; i < 2; i++) {
+		conn.state = over[i];
+		ck_assert(dofi_cm_upcalls.is_over(&ep));
+	}
+	ep.conn = NULL;
+	ck_assert(!dofi_cm_upcalls.is_over(&ep));
 }
 END_TEST
 
@@ -374,6 +418,19 @@ START_TEST(numbers_do_not_follow_each_other)
 END_TEST
 
 /* A number alone is not enough where a secret belongs to it. */
+/* A request has failed, and has the error. */
+START_TEST(a_failed_request_breaks_the_connection)
+{
+	accept_one();
+	make(conns[0]);
+	dofi_cm_upcalls.broken(conns[0]);
+	ck_assert_int_eq(conns[0]->state, DOFI_CONN_ENDING);
+	ck_assert_uint_eq(conns[0]->end_event, DAT_CONNECTION_EVENT_BROKEN);
+	ck_assert_int_eq(conns[0]->end_status, DAT_DTO_ERR_FLUSHED);
+	ck_assert_int_eq(conns[0]->end_reason, DOFI_REASON_ERROR);
+}
+END_TEST
+
 START_TEST(only_its_secret_finds_a_connection)
 {
 	uint32_t secret;
@@ -772,6 +829,8 @@ int main(void)
 	tcase_add_test(tc, credits_cover_the_receives_that_the_fabric_has);
 	tcase_add_test(tc, credits_of_the_handshake_count_posted_receives);
 	tcase_add_test(tc, records_reach_a_connection_whose_peer_can_send);
+	tcase_add_test(tc, an_end_that_lingers_still_takes_messages);
+	tcase_add_test(tc, a_connection_is_over_when_its_end_is_carried_out);
 	tcase_add_test(tc, details_tell_the_atomic_operations_of_the_device);
 	tcase_add_test(tc, completions_are_watched_for_messages_that_goodbye_overtook);
 	tcase_add_test(tc, a_failed_request_makes_the_end_abrupt);
@@ -794,6 +853,7 @@ int main(void)
 	tcase_add_test(tc, a_table_that_cannot_grow_stays);
 	tcase_add_test(tc, a_connection_that_is_freed_leaves_nothing);
 	tcase_add_test(tc, private_data_fit);
+	tcase_add_test(tc, a_failed_request_breaks_the_connection);
 	tcase_add_test(tc, only_its_secret_finds_a_connection);
 	tcase_add_test(tc, only_the_peer_of_a_connection_may_speak_for_it);
 	suite_add_tcase(suite, tc);
