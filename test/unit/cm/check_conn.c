@@ -664,6 +664,23 @@ START_TEST(a_connection_that_cannot_be_made_leaves_nothing)
 }
 END_TEST
 
+START_TEST(an_attempt_without_memory_leaves_the_ep_as_it_is)
+{
+	const struct sockaddr_in remote = {.sin_family = AF_INET};
+
+	eps[0].obj.ia = &burst_ia;
+	dofi_lock_init(&eps[0].lock);
+	t_blocks_left = 0;
+	ck_assert_int_eq(dofi_conn_start(&eps[0], (const struct sockaddr *)&remote, 1u << 20,
+					 DOFI_FOREVER, NULL, 0),
+			 -ENOMEM);
+	ck_assert_ptr_null(eps[0].conn);
+	ck_assert_int_ne((int)eps[0].state, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_CONNECT], 0);
+	ck_assert_uint_eq(dialled, 0);
+}
+END_TEST
+
 /* At least half of its places are free, so a free number is found soon. */
 START_TEST(the_table_of_numbers_grows)
 {
@@ -849,6 +866,7 @@ int main(void)
 	tcase_add_test(tc, numbers_do_not_follow_each_other);
 	tcase_add_test(tc, a_number_is_free);
 	tcase_add_test(tc, a_connection_that_cannot_be_made_leaves_nothing);
+	tcase_add_test(tc, an_attempt_without_memory_leaves_the_ep_as_it_is);
 	tcase_add_test(tc, the_table_of_numbers_grows);
 	tcase_add_test(tc, a_table_that_cannot_grow_stays);
 	tcase_add_test(tc, a_connection_that_is_freed_leaves_nothing);

@@ -12,6 +12,8 @@
 #include "conn_world.h"
 
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <sys/resource.h>
 
 /* --- the test --- */
 
@@ -55,7 +57,7 @@ static int released_status = -1; /* of the requests of a connection that has end
 START_TEST(a_transport_that_cannot_connect_ends_the_attempt)
 {
 	reach(REQUESTED);
-	connect_fails = true;
+	connect_fails = -ENOMEM;
 	happens(MSG_ACCEPT);
 	run_work();
 	ck_assert_str_eq(trace, "connect BYE-error unlink non-peer-rejected");
@@ -178,6 +180,110 @@ START_TEST(a_peer_without_receives_takes_no_more_messages)
 	dofi_conn_message(&chan, &disconnect);
 	ck_assert_int_eq(conn->state, cases[_i].ends ? DOFI_CONN_ENDING : DOFI_CONN_DRAINING);
 	ep.req = (struct dofi_ring){0};
+}
+END_TEST
+
+/* Until all requests and answers are complete and the final read has come back. */
+START_TEST(a_graceful_end_waits_for_what_is_under_way)
+{
+	struct dofi_wr wr = {.op = DOFI_OP_WRITE};
+
+	reach(DRAINING);
+	ep.dirty = false;
+	ep.peeking = _i == 1;
+	ep.answers_due = _i == 2;
+	if (_i == 0)
+		ep.req = (struct dofi_ring){.base = (char *)&wr, .stride = sizeof(wr), .tail = 1};
+	drain_further();
+	ck_assert_int_eq(conn->state, DOFI_CONN_DRAINING);
+	ck_assert_str_eq(trace, "");
+	ep.peeking = false;
+	ep.answers_due = 0;
+	ep.req = (struct dofi_ring){0};
+	drain_further();
+	ck_assert_int_eq(conn->state, DOFI_CONN_ENDING);
+	ck_assert_uint_eq(conn->end_event, DAT_CONNECTION_EVENT_DISCONNECTED);
+	drain_further(); /* a completion of the round in which the end was decided */
+	ck_assert_int_eq(conn->state, DOFI_CONN_ENDING);
+}
+END_TEST
+
+/* Its DISCONNECT tells what a graceful end of ours may go on with. */
+START_TEST(the_last_disconnect_of_the_peer_counts)
+{
+	struct dofi_msg disconnect = {.type = DOFI_MSG_DISCONNECT,
+				      .flags = DOFI_MSG_F_NO_RECV,
+				      .data = 3};
+
+	reach(_i ? DRAINING : ESTABLISHED);
+	disconnect.dst = id;
+	ep.nsent = 3;
+	ep.peeking = true;
+	dofi_conn_message(&chan, &disconnect);
+	ck_assert(conn->peer_no_recv);
+	ck_assert_uint_eq(conn->peer_received, 3);
+	ep.dirty = ep.peeking = false;
+	disconnect.flags = 0;
+	disconnect.data = 4;
+	dofi_conn_message(&chan, &disconnect);
+	ck_assert(!conn->peer_no_recv);
+	ck_assert_uint_eq(conn->peer_received, 4);
+	ck_assert_int_eq(conn->state, _i ? DOFI_CONN_ENDING : DOFI_CONN_ESTABLISHED);
+}
+END_TEST
+
+/* Whether messages that the peer's BYE counts may still come, and find a receive. */
+START_TEST(data_may_follow_a_bye)
+{
+	static const struct {
+		enum situation state;
+		bool path, srq, truncated, follow;
+		uint32_t missing, receives;
+	} cases[] = {
+		{.path = true, .missing = 1, .receives = 1, .follow = true},
+		{.path = true, .missing = UINT32_MAX, .receives = 1, .follow = true},
+		{.path = false, .missing = 1, .receives = 1},
+		{.path = true, .missing = 0, .receives = 1},
+		{.path = true, .missing = 1, .receives = 0},
+		{.path = true, .missing = 1, .srq = true, .follow = true},
+		{.path = false, .missing = 1, .srq = true},
+		{.path = false, .missing = 1, .srq = true, .truncated = true, .follow = true},
+		{.path = false, .missing = 0, .srq = true, .truncated = true},
+		{.state = ACCEPTED, .path = true, .missing = 1, .receives = 1},
+		{.state = DATAGRAM, .path = true, .missing = 1, .receives = 1},
+	};
+	static struct dofi_wr truncated;
+	static struct dofi_srq srq = {.obj.ia = &ia};
+	bool connected = !cases[_i].state;
+
+	reach(connected ? ESTABLISHED : cases[_i].state);
+	ep.path_up = cases[_i].path;
+	ep.nreceived = 7;
+	ep.recv.tail = ep.recv.head + cases[_i].receives;
+	ep.srq = cases[_i].srq ? &srq : NULL;
+	srq.truncated = cases[_i].truncated ? &truncated : NULL;
+	ck_assert_int_eq(dofi_conn_data_may_follow(conn, 7 + cases[_i].missing), cases[_i].follow);
+	ck_assert_int_eq(ep.ending_soon, cases[_i].follow);
+	ck_assert_uint_eq(ep.last_message, connected ? 7 + cases[_i].missing : 0);
+	ep.recv.tail = ep.recv.head;
+	ep.srq = NULL;
+}
+END_TEST
+
+/* The peer, mostly on the same host, has no processor either. */
+START_TEST(a_last_word_has_more_time_on_an_overloaded_host)
+{
+	reach(_i ? DATA_PENDING : GOODBYE_PENDING);
+	overloaded = true;
+	for (uint32_t n = 1; n <= 4; n++) {
+		happens(TIMER);
+		ck_assert_uint_eq(conn->prolonged, n);
+		ck_assert_uint_eq(conn->timer.deadline, now + 1000 * MS);
+	}
+	ck_assert_str_eq(trace, "");
+	happens(TIMER);
+	run_work();
+	ck_assert(is_gone());
 }
 END_TEST
 
@@ -413,6 +519,44 @@ START_TEST(a_request_tells_that_it_comes_again)
 	ck_assert(conn->asked);
 	dofi_conn_ask(conn);
 	ck_assert(sent_flags & DOFI_MSG_F_AGAIN);
+}
+END_TEST
+
+/* Also if the request left before the channel was known to be up. */
+START_TEST(a_request_is_sent_once)
+{
+	static const char data[] = "of the consumer";
+
+	reach(DIALLING);
+	dofi_conn_set_private(conn, data, sizeof(data));
+	dofi_conn_ask(conn);
+	ck_assert_str_eq(trace, "REQUEST");
+	ck_assert_uint_eq(last_msg.conn_qual, 1u << 20);
+	ck_assert_uint_eq(last_msg.port_qual, conn->id);
+	ck_assert_uint_eq(last_msg.src, conn->id);
+	ck_assert_uint_eq(last_msg.dst, 0);
+	ck_assert_uint_eq(last_msg.private_size, sizeof(data));
+	ck_assert_mem_eq(sent_private, data, sizeof(data));
+	ck_assert_mem_eq(last_msg.token, conn->token, sizeof(conn->token));
+	happens(CHAN_UP);
+	ck_assert_str_eq(trace, "REQUEST prepare");
+}
+END_TEST
+
+/* Memory that may be locked is limited on many hosts, and RDMA devices need it. */
+START_TEST(the_log_tells_why_a_path_cannot_be_made)
+{
+	struct rlimit limit = {.rlim_cur = 64 * 1024, .rlim_max = 64 * 1024};
+	int fd = t_capture(STDERR_FILENO);
+	const char *text;
+
+	ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+	reach(REQUESTED);
+	connect_fails = _i ? -FI_ENOMEM : -FI_ENODEV;
+	happens(MSG_ACCEPT);
+	text = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(text, fi_strerror(_i ? FI_ENOMEM : FI_ENODEV)));
+	ck_assert_int_eq(strstr(text, "may lock 64 KiB") != NULL, _i);
 }
 END_TEST
 
@@ -673,6 +817,46 @@ START_TEST(the_fabric_is_asked_again_for_what_it_has)
 	}
 	ck_assert_uint_eq(now, began + 1000 * MS);
 	ck_assert_int_lt(looks, 30);
+}
+END_TEST
+
+/* Some functions of a transport's table may be missing. */
+START_TEST(a_transport_may_have_nothing_to_prepare_or_cancel)
+{
+	static const struct dofi_trans_ops bare = {.connect = transport_connect,
+						   .expect = expect,
+						   .disconnect = disconnect};
+
+	ia.trans = &bare;
+	reach(_i ? ACTIVE_ESTABLISHED : ESTABLISHED);
+	happens(ABRUPT);
+	run_work();
+	ck_assert_str_eq(trace, "BYE-orderly unlink disconnected");
+	ck_assert(is_gone());
+}
+END_TEST
+
+/* It is an abrupt one in any case. */
+START_TEST(an_end_that_is_decided_does_not_linger)
+{
+	reach(ENDING);
+	ep.dirty = ep.path_up = true;
+	happens(_i ? ABRUPT : FREE);
+	run_work();
+	ck_assert_str_eq(trace, _i ? "BYE-error unlink broken" : "BYE-error unlink");
+	ck_assert_int_eq(nlinger_waits, 0);
+	ck_assert(is_gone());
+}
+END_TEST
+
+/* An EP is freed in the same call, whatever its connection waits for. */
+START_TEST(a_freed_ep_without_a_channel_waits_for_nothing)
+{
+	reach(RELEASING);
+	happens(CHAN_LOST);
+	happens(FREE);
+	ck_assert(is_gone());
+	ck_assert_int_eq(nlinger_waits, 0);
 }
 END_TEST
 
@@ -1800,6 +1984,8 @@ static void add_beginnings(Suite *suite)
 	tcase_add_loop_test(tc, a_connection_within_the_host_may_have_its_own_transport, 0, 7);
 	tcase_add_loop_test(tc, errors_of_a_dial_have_a_meaning, 0, 13);
 	tcase_add_test(tc, a_request_tells_that_it_comes_again);
+	tcase_add_test(tc, a_request_is_sent_once);
+	tcase_add_loop_test(tc, the_log_tells_why_a_path_cannot_be_made, 0, 2);
 	tcase_add_loop_test(tc, a_request_has_what_its_message_told, 0, 2);
 	tcase_add_loop_test(tc, an_established_connection_brings_private_data, 0, 2);
 	suite_add_tcase(suite, tc);
@@ -1812,6 +1998,10 @@ static void add_ends(Suite *suite)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_peer_learns_when_the_last_receive_is_gone);
 	tcase_add_loop_test(tc, a_peer_without_receives_takes_no_more_messages, 0, 5);
+	tcase_add_loop_test(tc, a_graceful_end_waits_for_what_is_under_way, 0, 3);
+	tcase_add_loop_test(tc, the_last_disconnect_of_the_peer_counts, 0, 2);
+	tcase_add_loop_test(tc, data_may_follow_a_bye, 0, 11);
+	tcase_add_loop_test(tc, a_last_word_has_more_time_on_an_overloaded_host, 0, 2);
 	tcase_add_loop_test(tc, completions_are_watched_for_the_end, 0, 2);
 	tcase_add_test(tc, the_final_read_is_tried_until_it_starts);
 	tcase_add_loop_test(tc, the_ep_knows_the_last_message_of_the_peer, 0, 2);
@@ -1824,6 +2014,9 @@ static void add_ends(Suite *suite)
 	tcase_add_loop_test(tc, the_last_receive_of_an_srq_may_be_told, 0, 6);
 	tcase_add_test(tc, posts_stop_before_the_path_is_closed);
 	tcase_add_test(tc, the_fabric_is_asked_again_for_what_it_has);
+	tcase_add_loop_test(tc, a_transport_may_have_nothing_to_prepare_or_cancel, 0, 2);
+	tcase_add_loop_test(tc, an_end_that_is_decided_does_not_linger, 0, 2);
+	tcase_add_test(tc, a_freed_ep_without_a_channel_waits_for_nothing);
 	tcase_add_test(tc, each_ep_has_its_time_to_linger);
 	tcase_add_loop_test(tc, a_freed_ep_waits_once_for_a_silent_peer, 0, 2);
 	suite_add_tcase(suite, tc);

@@ -64,7 +64,8 @@ static struct dofi_event last_event;
 static int dial_result;
 static bool makes_path = true; /* when the connection is accepted or expected */
 static bool fabric_is_busy;    /* has operations of a connection that has ended */
-static bool connect_fails, expect_fails, expects_later;
+static int connect_fails;      /* the error */
+static bool expect_fails, expects_later;
 static enum dofi_reason offer_result = DOFI_REASON_NONE;
 static bool overloaded; /* the host */
 
@@ -291,7 +292,7 @@ static int make_path(struct dofi_conn *of)
 static int transport_connect(struct dofi_conn *of)
 {
 	note("connect");
-	return connect_fails ? -ENOMEM : make_path(of);
+	return connect_fails ? connect_fails : make_path(of);
 }
 
 static int expect(struct dofi_conn *of)
