@@ -1273,6 +1273,43 @@ START_TEST(an_attempt_that_fails_has_an_event)
 }
 END_TEST
 
+/* The consumer's reasons come with the event. */
+START_TEST(a_refused_attempt_brings_private_data)
+{
+	static const char data[] = "not today";
+	struct dofi_msg reject = {.type = DOFI_MSG_REJECT,
+				  .reason = DOFI_REASON_CONSUMER,
+				  .private_data = data,
+				  .private_size = sizeof(data)};
+
+	ep.ud = &ud;
+	start();
+	happens(CHAN_UP);
+	reject.dst = id;
+	dofi_conn_message(&chan, &reject);
+	run_work();
+	ck_assert_uint_eq(last_event.number, DOFI_UD_EVENT_REJECTED);
+	ck_assert_uint_eq(last_event.ext, DOFI_UD_TYPE_REJECTED + 1);
+	ck_assert_ptr_eq(last_event.conn.private_data, ep.private_data);
+	ck_assert_uint_eq(last_event.conn.private_size, sizeof(data));
+	ck_assert_mem_eq(ep.private_data, data, sizeof(data));
+	ck_assert(is_gone());
+}
+END_TEST
+
+START_TEST(a_datagram_has_the_connection_of_its_address_handle)
+{
+	struct dofi_wr wr = {.op = DOFI_OP_SEND};
+
+	reach(DATAGRAM);
+	ck_assert_ptr_null(dofi_ud_conn_of(&wr));
+	wr.send.ah = conn->ud_ah;
+	ck_assert_ptr_eq(dofi_ud_conn_of(&wr), conn);
+	happens(CHAN_LOST);
+	ck_assert_ptr_null(dofi_ud_conn_of(&wr));
+}
+END_TEST
+
 /* The consumer does not want to know. */
 START_TEST(an_ep_without_connect_evd_has_no_event)
 {
@@ -1637,6 +1674,29 @@ START_TEST(a_count_is_noted_until_the_end_is_carried_out)
 }
 END_TEST
 
+/* It shows whose message was the truncated one, also when the end is decided. */
+START_TEST(a_count_of_the_peer_reaches_the_srq)
+{
+	static const struct {
+		enum situation state;
+		enum dofi_msg_type type;
+		uint32_t told;
+	} cases[] = {{ESTABLISHED, DOFI_MSG_COUNTED, 0},
+		     {ESTABLISHED, DOFI_MSG_BYE, 5},
+		     {ENDING, DOFI_MSG_BYE, 5}};
+	static struct dofi_srq srq = {.obj.ia = &ia};
+
+	reach(cases[_i].state);
+	conn->count_asked = 5;
+	conn->count_told = 4;
+	ep.srq = &srq;
+	hear(cases[_i].type, DOFI_REASON_DISCONNECT, 42);
+	ck_assert_uint_eq(conn->peer_count, 42);
+	ck_assert_uint_eq(conn->count_told, cases[_i].told);
+	ep.srq = NULL;
+}
+END_TEST
+
 START_TEST(only_its_own_messages_change_a_connection)
 {
 	static const struct {
@@ -1944,6 +2004,7 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, who_cancels_has_sent_nothing);
 	tcase_add_loop_test(tc, a_late_count_settles_the_connection, 0, 8);
 	tcase_add_loop_test(tc, a_count_is_noted_until_the_end_is_carried_out, 0, 2);
+	tcase_add_loop_test(tc, a_count_of_the_peer_reaches_the_srq, 0, 3);
 	tcase_add_loop_test(tc, only_its_own_messages_change_a_connection, 0, 5);
 	tcase_add_test(tc, no_peer_takes_back_what_it_was_asked_for);
 	tcase_add_loop_test(tc, an_accepted_connection_waits_for_the_peer, 0, 4);
@@ -1966,6 +2027,8 @@ static void add_handles(Suite *suite)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, an_address_handle_names_the_peer, 0, 4);
 	tcase_add_loop_test(tc, an_attempt_that_fails_has_an_event, 0, 2);
+	tcase_add_test(tc, a_refused_attempt_brings_private_data);
+	tcase_add_test(tc, a_datagram_has_the_connection_of_its_address_handle);
 	tcase_add_loop_test(tc, an_ep_without_connect_evd_has_no_event, 0, 2);
 	tcase_add_loop_test(tc, an_address_handle_is_valid_until_both_parts_are_freed, 0, 2);
 	tcase_add_test(tc, a_lost_peer_gets_no_more_datagrams);
