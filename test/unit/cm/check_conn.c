@@ -147,16 +147,18 @@ END_TEST
 /* What a lower room asks of a connection. */
 START_TEST(a_connection_is_over_when_its_end_is_carried_out)
 {
-	static const enum dofi_conn_state over[] = {DOFI_CONN_LINGERING, DOFI_CONN_RELEASING};
+	static const enum dofi_conn_state over[] = {DOFI_CONN_LINGERING, DOFI_CONN_RELEASING,
+						    DOFI_CONN_ENDED};
 	struct dofi_conn conn = {.state = DOFI_CONN_ESTABLISHED};
 	struct dofi_ep ep = {.conn = &conn};
 
 	ck_assert(!dofi_cm_upcalls.is_over(&ep));
 	conn.state = DOFI_CONN_ENDING;
 	ck_assert(!dofi_cm_upcalls.is_over(&ep));
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		conn.state = over[i];
 		ck_assert(dofi_cm_upcalls.is_over(&ep));
+		ck_assert(dofi_conn_is_ending(&conn));
 	}
 	ep.conn = NULL;
 	ck_assert(!dofi_cm_upcalls.is_over(&ep));
