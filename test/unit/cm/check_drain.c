@@ -161,6 +161,7 @@ static void complete(void)
 
 	ck_assert_ptr_nonnull(wr);
 	ck_assert_uint_eq(wr->op, DOFI_OP_DRAIN);
+	ck_assert_ptr_eq(wr->ia, &ia);
 	fabric.wr = NULL;
 	dofi_drain_done(wr);
 }
@@ -376,6 +377,23 @@ START_TEST(drains_of_silent_peers_are_limited)
 }
 END_TEST
 
+START_TEST(as_many_drains_as_the_limit_remain)
+{
+	ia.params.max_drains = 2;
+	for (uint32_t id = 1; id <= 3; id++)
+		begin(id, id, 0, WINDOW, 100);
+	ck_assert_uint_eq(ia.ndrains, 2);
+	fabric.answer = -FI_EAGAIN;
+	settle(1, 1); /* forgotten */
+	ck_assert_int_eq(fabric.calls, 0);
+	settle(2, 1);
+	settle(3, 1);
+	ck_assert_int_eq(fabric.calls, 2);
+	ck_assert_uint_eq(ia.ndrains, 2);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_OWED]), 0);
+}
+END_TEST
+
 /* Of those that wait for the same. What is given up already does not count. */
 START_TEST(the_oldest_drain_of_its_kind_is_given_up)
 {
@@ -482,6 +500,7 @@ int main(void)
 	tcase_add_test(tc, receive_is_posted_again_after_eagain);
 	tcase_add_test(tc, refused_receive_ends_the_drain);
 	tcase_add_test(tc, drains_of_silent_peers_are_limited);
+	tcase_add_test(tc, as_many_drains_as_the_limit_remain);
 	tcase_add_test(tc, the_oldest_drain_of_its_kind_is_given_up);
 	tcase_add_test(tc, without_memory_there_is_no_drain);
 	tcase_add_test(tc, the_log_tells_what_is_not_waited_for);
