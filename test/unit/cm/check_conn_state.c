@@ -511,6 +511,49 @@ START_TEST(errors_of_a_dial_have_a_meaning)
 }
 END_TEST
 
+static uint16_t port_of(uint32_t candidate)
+{
+	uint16_t port = 0;
+
+	ck_assert(dofi_port_candidate(1u << 20, candidate, &port));
+	return port;
+}
+
+/* If no process was missing there, but only other services were found, it is not tried again. */
+START_TEST(each_port_of_a_qualifier_is_dialled)
+{
+	uint32_t n = 0;
+	uint16_t port;
+
+	start();
+	while (dofi_port_candidate(1u << 20, n, &port)) {
+		ck_assert_uint_eq(conn->candidate, n++);
+		ck_assert_uint_eq(dialled_port, port);
+		conn->redialled = true; /* by another channel, at that port */
+		fail_dial(-ECONNRESET);
+		ck_assert(!conn->redialled);
+	}
+	ck_assert_uint_gt(n, 1);
+	run_work();
+	ck_assert_ptr_nonnull(strstr(trace, "dial unlink non-peer-rejected"));
+	ck_assert(is_gone());
+}
+END_TEST
+
+/* A listener may come to any of them. */
+START_TEST(a_later_round_begins_with_the_first_port)
+{
+	reach(REDIALLING);
+	ck_assert_uint_ne(dialled_port, port_of(0));
+	conn->redialled = true;
+	happens(REDIAL);
+	ck_assert_str_eq(trace, "dial");
+	ck_assert_uint_eq(conn->candidate, 0);
+	ck_assert_uint_eq(dialled_port, port_of(0));
+	ck_assert(!conn->redialled);
+}
+END_TEST
+
 /* The peer finds the first one by it, if that has come. */
 START_TEST(a_request_tells_that_it_comes_again)
 {
@@ -1550,7 +1593,9 @@ START_TEST(a_shared_channel_without_the_service_is_dialled_directly)
 	reach(REQUESTED);
 	for (uint32_t n = 0; n < 4; n++) {
 		ck_assert_uint_eq(conn->candidate, n / 2);
+		ck_assert_uint_eq(dialled_port, port_of(n / 2));
 		happens(MSG_NOT_MINE);
+		ck_assert(dofi_list_empty(&chan.conns));
 		happens(CHAN_UP);
 	}
 	ck_assert_uint_eq(conn->candidate, 2);
@@ -2046,6 +2091,8 @@ static void add_beginnings(Suite *suite)
 	tcase_add_loop_test(tc, an_attempt_knows_its_destination, 0, 2);
 	tcase_add_loop_test(tc, a_connection_within_the_host_may_have_its_own_transport, 0, 7);
 	tcase_add_loop_test(tc, errors_of_a_dial_have_a_meaning, 0, 13);
+	tcase_add_test(tc, each_port_of_a_qualifier_is_dialled);
+	tcase_add_test(tc, a_later_round_begins_with_the_first_port);
 	tcase_add_test(tc, a_request_tells_that_it_comes_again);
 	tcase_add_test(tc, a_request_is_sent_once);
 	tcase_add_loop_test(tc, the_log_tells_why_a_path_cannot_be_made, 0, 2);

@@ -62,6 +62,7 @@ static struct dofi_msg last_msg;  /* its private data are gone */
 static uint16_t disconnect_flags; /* of the last DISCONNECT */
 static struct dofi_event last_event;
 static int dial_result;
+static uint16_t dialled_port;  /* the last one */
 static bool makes_path = true; /* when the connection is accepted or expected */
 static bool fabric_is_busy;    /* has operations of a connection that has ended */
 static int connect_fails;      /* the error */
@@ -127,8 +128,9 @@ bool __wrap_dofi_run_delay_is_high(const struct dofi_run_delay *since)
 
 int __wrap_dofi_chan_dial(struct dofi_conn *of, const struct sockaddr *remote, uint16_t port)
 {
-	(void)remote;
-	(void)port;
+	ck_assert_ptr_eq(remote, (const struct sockaddr *)&of->remote);
+	ck_assert_ptr_null(of->chan); /* it has left the former one */
+	dialled_port = port;
 	if (dial_result)
 		return dial_result;
 	note("dial");
