@@ -1426,6 +1426,29 @@ START_TEST(a_lost_peer_gets_no_more_datagrams)
 }
 END_TEST
 
+/* The peer sends nothing any more, so nothing is left for the connection to do. */
+START_TEST(the_last_use_of_an_address_handle_ends_the_connection)
+{
+	struct dofi_ud_ah *ah;
+
+	reach(SENDING_ONLY);
+	atomic_store(&ep.obj.magic, DOFI_MAGIC | (uint32_t)DAT_HANDLE_TYPE_EP);
+	ah = conn->ud_ah;
+	mark_finds_no_room = true;
+	dofi_ud_answer(ah, 5);
+	ck_assert(!dofi_list_empty(&ia.ud_answers));
+	ck_assert_uint_eq(let_go(dofi_ud_ah_free, &ep, ah), DAT_SUCCESS);
+	ck_assert_str_eq(trace, "BYE-orderly unlink");
+	ck_assert(is_gone());
+	ck_assert(dofi_list_empty(&ud.conns));
+	ck_assert(dofi_list_empty(&ia.ud_answers));
+	ck_assert_ptr_null(ah->conn);
+	ck_assert_uint_eq(let_go(dofi_ud_cm_free, &ep, ah), DAT_SUCCESS);
+	ck_assert(dofi_list_empty(&ud.ahs));
+	ck_assert_uint_eq(ia.counts[DOFI_HANDLE_TYPE_AH], 0);
+}
+END_TEST
+
 /* The call returns without the engine's lock, as let_go sees. */
 START_TEST(only_an_address_handle_of_the_ia_is_freed)
 {
@@ -2077,6 +2100,7 @@ static void add_handles(Suite *suite)
 	tcase_add_loop_test(tc, an_ep_without_connect_evd_has_no_event, 0, 2);
 	tcase_add_loop_test(tc, an_address_handle_is_valid_until_both_parts_are_freed, 0, 2);
 	tcase_add_test(tc, a_lost_peer_gets_no_more_datagrams);
+	tcase_add_test(tc, the_last_use_of_an_address_handle_ends_the_connection);
 	tcase_add_loop_test(tc, only_an_address_handle_of_the_ia_is_freed, 0, 2);
 	tcase_add_test(tc, without_memory_for_the_handle_the_connection_ends);
 	tcase_add_loop_test(tc, connections_of_datagrams_are_counted, 0, 2);
