@@ -4,6 +4,7 @@
  * order, and the state of the EP afterwards.
  */
 #include "../../../prov/ofi/base/clock.h"
+#include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/cm/cr.h"
 #include "../../../prov/ofi/cm/ud_ah.h"
 #include "../../../prov/ofi/dto/issue.h"
@@ -1912,6 +1913,47 @@ START_TEST(a_peer_that_cannot_be_asked_is_given_up)
 }
 END_TEST
 
+/* A thread that sleeps does not watch the descriptor of the path yet. */
+START_TEST(a_path_that_comes_up_is_a_step)
+{
+	uint32_t steps;
+	int kicks;
+
+	reach(ACCEPTED);
+	steps = ia.cm.steps;
+	kicks = nkicks;
+	ia.cm.last_step = 0;
+	dofi_conn_path_up(conn);
+	ck_assert_uint_eq(ia.cm.steps - steps, 1);
+	ck_assert_uint_eq(ia.cm.last_step, now);
+	ck_assert_int_ge(nkicks - kicks, 1);
+}
+END_TEST
+
+/* The user wants to know why a connection did not come up, but not how each one ended. */
+START_TEST(the_log_tells_why_a_path_did_not_come_up)
+{
+	static const struct {
+		enum situation state;
+		int err;
+		bool told;
+	} cases[] = {{CONNECTING, FI_ECONNREFUSED, true},   {ACCEPTED, FI_ECONNREFUSED, true},
+		     {PATH_PENDING, FI_ECONNREFUSED, true}, {ACCEPTED, 0, false},
+		     {READY_PENDING, FI_EIO, false},        {ESTABLISHED, FI_EIO, false}};
+	int fd = t_capture(STDERR_FILENO);
+	const char *text;
+
+	reach(cases[_i].state);
+	dofi_log_set_level("info");
+	dofi_conn_path_down(conn, cases[_i].err);
+	dofi_log_set_level("warn");
+	text = strstr(t_captured(fd), "refused the data path: ");
+	ck_assert_int_eq(text != NULL, cases[_i].told);
+	if (text)
+		ck_assert_ptr_nonnull(strstr(text, fi_strerror(cases[_i].err)));
+}
+END_TEST
+
 START_TEST(only_paths_that_are_waited_for_count_as_steps)
 {
 	static const struct {
@@ -2080,6 +2122,8 @@ static void add_failures(Suite *suite)
 	tcase_add_loop_test(tc, a_peer_that_does_not_connect_is_given_up, 0, 4);
 	tcase_add_loop_test(tc, a_slow_peer_on_an_overloaded_host_has_more_time, 0, 4);
 	tcase_add_loop_test(tc, a_peer_that_cannot_be_asked_is_given_up, 0, 4);
+	tcase_add_test(tc, a_path_that_comes_up_is_a_step);
+	tcase_add_loop_test(tc, the_log_tells_why_a_path_did_not_come_up, 0, 6);
 	tcase_add_loop_test(tc, only_paths_that_are_waited_for_count_as_steps, 0, 4);
 	tcase_add_test(tc, a_question_that_comes_too_late_is_answered_by_cancel);
 	tcase_add_loop_test(tc, what_arrived_before_the_end_is_delivered_first, 0, 2);
