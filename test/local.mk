@@ -590,9 +590,9 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_redial_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick \
 	-Wl,--wrap=dofi_conn_handle
 %C%_unit_cm_check_redial_LDADD = $(p2_libs)
-%C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
+%C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_drain_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
+%C%_unit_cm_check_drain_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick $(t_blocks_wraps)
 %C%_unit_cm_check_drain_LDADD = $(p2_libs)
 %C%_unit_cm_check_channel_find_SOURCES = %D%/unit/cm/check_channel_find.c $(t_headers)
 %C%_unit_cm_check_channel_find_CPPFLAGS = $(p2_cppflags)
@@ -822,10 +822,10 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 	-Wl,--wrap=freeifaddrs
 %C%_unit_fabric_check_wish_LDADD = $(p2_libs)
 
-%C%_unit_cm_check_conn_SOURCES = %D%/unit/cm/check_conn.c $(t_headers)
+%C%_unit_cm_check_conn_SOURCES = %D%/unit/cm/check_conn.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_conn_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_conn_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
-	-Wl,--wrap=dofi_chan_dial
+	-Wl,--wrap=dofi_chan_dial -Wl,--wrap=dofi_random $(t_blocks_wraps)
 %C%_unit_cm_check_conn_LDADD = $(p2_libs)
 %C%_unit_cm_check_conn_state_SOURCES = %D%/unit/cm/check_conn_state.c %D%/unit/cm/conn_cells.h %D%/unit/cm/conn_world.h \
 	$(t_headers)
@@ -835,7 +835,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_linger_wait -Wl,--wrap=dofi_ud_forget \
 	-Wl,--wrap=dofi_conn_step -Wl,--wrap=dofi_chan_read -Wl,--wrap=dofi_conn_by_secret \
 	-Wl,--wrap=dofi_ud_mark_answered -Wl,--wrap=dofi_obj_alloc -Wl,--wrap=dofi_release_flushed \
-	-Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_truncated_settle
+	-Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_truncated_settle -Wl,--wrap=dofi_run_delay_is_high
 %C%_unit_cm_check_conn_state_LDADD = $(p2_libs)
 %C%_unit_cm_check_conn_table_SOURCES = %D%/unit/cm/check_conn_table.c $(t_headers)
 %C%_unit_cm_check_conn_table_CPPFLAGS = $(p2_cppflags)
@@ -843,7 +843,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_linger_SOURCES = %D%/unit/cm/check_linger.c $(t_headers)
 %C%_unit_cm_check_linger_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_linger_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_ep_sync \
-	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_engine_hear
+	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_engine_hear -Wl,--wrap=sched_yield
 %C%_unit_cm_check_linger_LDADD = $(p2_libs)
 %C%_unit_cm_check_channel_SOURCES = %D%/unit/cm/check_channel.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_channel_CPPFLAGS = $(p2_cppflags)
@@ -853,7 +853,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_strangers_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4 -Wl,--wrap=socket \
 	-Wl,--wrap=bind -Wl,--wrap=setsockopt -Wl,--wrap=dofi_run_delay_is_high -Wl,--wrap=getsockname \
-	$(t_blocks_wraps)
+	-Wl,--wrap=sched_yield -Wl,--wrap=dofi_linger_all $(t_blocks_wraps)
 %C%_unit_cm_check_strangers_LDADD = $(p2_libs)
 %C%_unit_dto_check_failure_SOURCES = %D%/unit/dto/check_failure.c $(t_headers)
 %C%_unit_dto_check_failure_CPPFLAGS = $(p2_cppflags)

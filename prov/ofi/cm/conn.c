@@ -45,7 +45,7 @@ struct dofi_conn *dofi_conn_by_secret(struct dofi_ia *ia, uint32_t id, uint32_t 
 
 struct dofi_ep *dofi_conn_ep(struct dofi_ia *ia, uint32_t id)
 {
-	struct dofi_conn *conn = id ? dofi_conn_by_id(ia, id) : NULL;
+	struct dofi_conn *conn = dofi_conn_by_id(ia, id);
 
 	dofi_assert_held(&ia->engine.lock);
 	return conn && may_hear(conn) ? conn->ep : NULL;

@@ -105,6 +105,8 @@ static void forget_oldest(struct dofi_ia *ia, bool told)
 	struct drain *oldest = NULL;
 	uint32_t n = 0;
 
+	if (ia->ndrains < ia->params.max_drains)
+		return;
 	DOFI_LIST_FOR(node, &ia->drains)
 	{
 		struct drain *drain = DOFI_CONTAINER(node, struct drain, link);
@@ -142,8 +144,7 @@ void dofi_drain_begin(const struct dofi_conn *conn, uint64_t tag, uint32_t recei
 	struct drain *drain;
 
 	dofi_assert_held(&ia->engine.lock);
-	if (ia->ndrains >= ia->params.max_drains)
-		forget_oldest(ia, false);
+	forget_oldest(ia, false);
 	drain = calloc(1, sizeof(*drain));
 	if (!drain)
 		return;
@@ -192,8 +193,7 @@ void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32
 		end(drain);
 		return;
 	}
-	if (ia->ndrains >= ia->params.max_drains)
-		forget_oldest(ia, true);
+	forget_oldest(ia, true);
 	drain->left = left;
 	dofi_timer_set(ia, &drain->timer, dofi_now() + LIMIT_NS);
 	if (take_memory(drain))
@@ -219,7 +219,6 @@ void dofi_drain_done(struct dofi_wr *wr)
 	struct drain *drain = DOFI_CONTAINER(wr, struct drain, own.wr);
 
 	dofi_assert_held(&drain->ia->engine.lock);
-	drain->posted = false;
 	if (drain->given_up || !--drain->left) {
 		end(drain);
 		return;

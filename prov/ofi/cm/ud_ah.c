@@ -214,7 +214,7 @@ static void keep_mark(struct dofi_conn *conn, uint32_t update)
 
 bool dofi_ud_mark(struct dofi_ia *ia, uint32_t id, uint32_t secret, uint32_t update)
 {
-	struct dofi_conn *conn = id ? dofi_conn_by_secret(ia, id, secret) : NULL;
+	struct dofi_conn *conn = dofi_conn_by_secret(ia, id, secret);
 
 	dofi_assert_held(&ia->engine.lock);
 	if (!conn || !conn->ud)

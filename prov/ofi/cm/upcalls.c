@@ -23,7 +23,7 @@
  */
 static struct dofi_ep *receiver(const struct dofi_srq *srq, uint32_t id)
 {
-	const struct dofi_conn *conn = id ? dofi_conn_by_id(srq->obj.ia, id) : NULL;
+	const struct dofi_conn *conn = dofi_conn_by_id(srq->obj.ia, id);
 
 	if (!conn || !conn->ep || conn->ep->srq != srq || !dofi_conn_peer_can_send(conn))
 		return NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connections before and after they have a data path. */
+#include "../../lib/t_blocks.h"
 #include "unit.h"
 
 #include "cm/accept.h"
@@ -26,6 +27,8 @@
 #include "progress/wait.h"
 #include "dto/reap.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
@@ -113,6 +116,52 @@ START_TEST(records_reach_a_connection_whose_peer_can_send)
 	conn.ended_in = DOFI_CONN_CONNECTING;
 	conn.active = true;
 	ck_assert_ptr_null(dofi_conn_ep(&ia, 1));
+	ck_assert_ptr_null(dofi_conn_ep(&ia, 0));
+	ck_assert_ptr_null(dofi_cm_upcalls.receiver(&srq, 0));
+}
+END_TEST
+
+/* The receives of an SRQ that were under way may complete until the EP is freed. */
+START_TEST(an_end_that_lingers_still_takes_messages)
+{
+	static struct dofi_ia ia;
+	struct dofi_srq srq = {.obj.ia = &ia};
+	struct dofi_ep ep = {.srq = &srq};
+	struct dofi_conn conn = {.ia = &ia, .id = 1, .ep = &ep, .path_made = true},
+			 *table[2] = {NULL, &conn};
+
+	ia.cm.conns = table;
+	ia.cm.conns_size = 2;
+	conn.state = DOFI_CONN_LINGERING;
+	dofi_lock(&ia.engine.lock);
+	conn.end_event = DAT_CONNECTION_EVENT_DISCONNECTED;
+	ck_assert_ptr_eq(dofi_cm_upcalls.receiver(&srq, 1), &ep);
+	conn.end_event = 0;
+	ck_assert_ptr_null(dofi_cm_upcalls.receiver(&srq, 1));
+	conn.end_event = DAT_CONNECTION_EVENT_DISCONNECTED;
+	conn.ep = NULL;
+	ck_assert_ptr_null(dofi_cm_upcalls.receiver(&srq, 1));
+}
+END_TEST
+
+/* What a lower room asks of a connection. */
+START_TEST(a_connection_is_over_when_its_end_is_carried_out)
+{
+	static const enum dofi_conn_state over[] = {DOFI_CONN_LINGERING, DOFI_CONN_RELEASING,
+						    DOFI_CONN_ENDED};
+	struct dofi_conn conn = {.state = DOFI_CONN_ESTABLISHED};
+	struct dofi_ep ep = {.conn = &conn};
+
+	ck_assert(!dofi_cm_upcalls.is_over(&ep));
+	conn.state = DOFI_CONN_ENDING;
+	ck_assert(!dofi_cm_upcalls.is_over(&ep));
+	for (int i = 0; i < 3; i++) {
+		conn.state = over[i];
+		ck_assert(dofi_cm_upcalls.is_over(&ep));
+		ck_assert(dofi_conn_is_ending(&conn));
+	}
+	ep.conn = NULL;
+	ck_assert(!dofi_cm_upcalls.is_over(&ep));
 }
 END_TEST
 
@@ -323,6 +372,23 @@ START_TEST(other_successes_do_not_keep_a_data_path_that_never_comes)
 }
 END_TEST
 
+/* Three steps for each connection that waits when the time is over for the first time. */
+START_TEST(the_steps_of_others_extend_the_time_within_a_limit)
+{
+	uint64_t began = now;
+
+	accept_all(2);
+	pass(began + LIMIT / 2);
+	dofi_conn_proceeds(conns[1]);
+	pass(began + LIMIT);
+	ck_assert(!dofi_conn_is_ending(conns[0]));
+	for (int i = 0; i < 5 + _i; i++)
+		dofi_conn_proceeds(conns[1]);
+	pass(began + LIMIT + LIMIT / 2);
+	ck_assert_int_eq(dofi_conn_is_ending(conns[0]), _i);
+}
+END_TEST
+
 START_TEST(a_lost_path_is_given_up_without_delay)
 {
 	accept_all(2);
@@ -354,6 +420,19 @@ START_TEST(numbers_do_not_follow_each_other)
 END_TEST
 
 /* A number alone is not enough where a secret belongs to it. */
+/* A request has failed, and has the error. */
+START_TEST(a_failed_request_breaks_the_connection)
+{
+	accept_one();
+	make(conns[0]);
+	dofi_cm_upcalls.broken(conns[0]);
+	ck_assert_int_eq(conns[0]->state, DOFI_CONN_ENDING);
+	ck_assert_uint_eq(conns[0]->end_event, DAT_CONNECTION_EVENT_BROKEN);
+	ck_assert_int_eq(conns[0]->end_status, DAT_DTO_ERR_FLUSHED);
+	ck_assert_int_eq(conns[0]->end_reason, DOFI_REASON_ERROR);
+}
+END_TEST
+
 START_TEST(only_its_secret_finds_a_connection)
 {
 	uint32_t secret;
@@ -500,6 +579,203 @@ START_TEST(a_failed_request_makes_the_end_abrupt)
 }
 END_TEST
 
+/* --- how a connection begins and ends --- */
+
+/* What the next numbers are made of; then there are no random numbers. NULL: real ones. */
+static const uint32_t *randoms;
+static int nrandoms, ndraws;
+
+int __real_dofi_random(void *bytes, size_t size);
+int __wrap_dofi_random(void *bytes, size_t size);
+
+int __wrap_dofi_random(void *bytes, size_t size)
+{
+	ndraws++;
+	if (!randoms)
+		return __real_dofi_random(bytes, size);
+	if (!nrandoms--)
+		return -EIO;
+	ck_assert_uint_eq(size, DOFI_TOKEN_SIZE);
+	memset(bytes, 0x5a, size);
+	memcpy(bytes, randoms++, sizeof(*randoms));
+	return 0;
+}
+
+static struct dofi_conn *begin(uint32_t random)
+{
+	struct dofi_conn *conn;
+
+	randoms = &random;
+	nrandoms = 1;
+	conn = dofi_conn_new(&burst_ia, DOFI_CONN_OFFERED);
+	randoms = NULL;
+	return conn;
+}
+
+/* 0 is none. Numbers with the same place in the table cannot exist together. */
+START_TEST(a_number_is_free)
+{
+	const uint32_t drawn[] = {0, 0xe0000000, 3 + 64, 0xe0000005};
+	struct dofi_conn *first = begin(3), *conn;
+	uint8_t expected[DOFI_TOKEN_SIZE];
+	uint32_t id = htonl(5);
+
+	ck_assert_uint_eq(first->id, 3);
+	ndraws = 0;
+	randoms = drawn;
+	nrandoms = 4;
+	conn = dofi_conn_new(&burst_ia, DOFI_CONN_DIALLING);
+	ck_assert_ptr_nonnull(conn);
+	ck_assert_int_eq(ndraws, 4);
+	ck_assert_uint_eq(conn->id, 5);
+	memset(expected, 0x5a, sizeof(expected));
+	memcpy(expected, &id, sizeof(id));
+	ck_assert_mem_eq(conn->token, expected, sizeof(expected));
+	ck_assert_ptr_eq(dofi_conn_by_id(&burst_ia, 3), first);
+	ck_assert_ptr_eq(dofi_conn_by_id(&burst_ia, 5), conn);
+	ck_assert_ptr_null(dofi_conn_by_id(&burst_ia, 5 + 64));
+	ck_assert(conn->active && !first->active);
+	ck_assert_int_eq(conn->reserved_port, -1);
+}
+END_TEST
+
+static void expect_none(unsigned int blocks)
+{
+	ck_assert_uint_eq(t_nblocks, blocks);
+	ck_assert_uint_eq(burst_ia.cm.nconns, 0);
+	for (uint32_t i = 0; i < burst_ia.cm.conns_size; i++)
+		ck_assert_ptr_null(burst_ia.cm.conns[i]);
+}
+
+START_TEST(a_connection_that_cannot_be_made_leaves_nothing)
+{
+	unsigned int blocks = t_nblocks;
+
+	t_blocks_left = 0; /* for the table */
+	ck_assert_ptr_null(dofi_conn_new(&burst_ia, DOFI_CONN_DIALLING));
+	ck_assert_uint_eq(burst_ia.cm.conns_size, 0);
+	expect_none(blocks);
+	t_blocks_left = 1; /* for the connection */
+	ck_assert_ptr_null(dofi_conn_new(&burst_ia, DOFI_CONN_DIALLING));
+	t_blocks_left = -1;
+	expect_none(blocks + 1);
+	randoms = &(const uint32_t){0};
+	nrandoms = 0;
+	ck_assert_ptr_null(dofi_conn_new(&burst_ia, DOFI_CONN_DIALLING));
+	expect_none(blocks + 1);
+}
+END_TEST
+
+START_TEST(an_attempt_without_memory_leaves_the_ep_as_it_is)
+{
+	const struct sockaddr_in remote = {.sin_family = AF_INET};
+
+	eps[0].obj.ia = &burst_ia;
+	dofi_lock_init(&eps[0].lock);
+	t_blocks_left = 0;
+	ck_assert_int_eq(dofi_conn_start(&eps[0], (const struct sockaddr *)&remote, 1u << 20,
+					 DOFI_FOREVER, NULL, 0),
+			 -ENOMEM);
+	ck_assert_ptr_null(eps[0].conn);
+	ck_assert_int_ne((int)eps[0].state, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_CONNECT], 0);
+	ck_assert_uint_eq(dialled, 0);
+}
+END_TEST
+
+/* At least half of its places are free, so a free number is found soon. */
+START_TEST(the_table_of_numbers_grows)
+{
+	unsigned int blocks = t_nblocks;
+
+	for (nconns = 0; nconns < BURST; nconns++) {
+		conns[nconns] = dofi_conn_new(&burst_ia, DOFI_CONN_DIALLING);
+		ck_assert_ptr_nonnull(conns[nconns]);
+		ck_assert_uint_eq(burst_ia.cm.nconns, nconns + 1);
+		ck_assert_uint_eq(t_nblocks, blocks + nconns + 2);
+		if (nconns == 31)
+			ck_assert_uint_eq(burst_ia.cm.conns_size, 64);
+		else if (nconns == 32)
+			ck_assert_uint_eq(burst_ia.cm.conns_size, 128);
+	}
+	ck_assert_uint_eq(burst_ia.cm.conns_size, 1024);
+	for (uint32_t i = 0; i < BURST; i++)
+		ck_assert_ptr_eq(dofi_conn_by_id(&burst_ia, conns[i]->id), conns[i]);
+	while (nconns)
+		dofi_conn_free(conns[--nconns]);
+	expect_none(blocks + 1);
+}
+END_TEST
+
+START_TEST(a_table_that_cannot_grow_stays)
+{
+	struct dofi_conn *first = begin(64); /* in the first place */
+
+	for (uint32_t i = 1; i < 32; i++)
+		ck_assert_ptr_nonnull(begin(i));
+	t_blocks_left = 0;
+	ck_assert_ptr_null(begin(40));
+	t_blocks_left = -1;
+	ck_assert_uint_eq(burst_ia.cm.conns_size, 64);
+	ck_assert_ptr_eq(dofi_conn_by_id(&burst_ia, 64), first);
+	ck_assert_ptr_nonnull(begin(40));
+	ck_assert_uint_eq(burst_ia.cm.conns_size, 128);
+	ck_assert_ptr_eq(dofi_conn_by_id(&burst_ia, 64), first);
+	dofi_conn_free(first);
+	first = begin(128);
+	ck_assert_ptr_nonnull(begin(70));
+	ck_assert_ptr_eq(dofi_conn_by_id(&burst_ia, 128), first);
+}
+END_TEST
+
+static void never(struct dofi_timer *timer)
+{
+	(void)timer;
+}
+
+START_TEST(a_connection_that_is_freed_leaves_nothing)
+{
+	struct dofi_conn *conn = begin(3);
+	unsigned int blocks = t_nblocks;
+
+	conn->chan = &burst_chan;
+	dofi_list_add_tail(&burst_chan.conns, &conn->link);
+	dofi_timer_set(&burst_ia, &conn->timer, now + 5);
+	conn->redial.timer.fire = never;
+	dofi_timer_set(&burst_ia, &conn->redial.timer, now + 6);
+	dofi_act_end(conn, NULL);
+	dofi_conn_watch(conn);
+	dofi_conn_watch(conn);
+	dofi_conn_repeated(conn);
+	dofi_conn_repeated(conn);
+	ck_assert_uint_eq(burst_ia.wait.watchers, 1);
+	ck_assert_uint_eq(burst_ia.cm.nrepeated, 1);
+	dofi_conn_free(conn);
+	ck_assert_ptr_null(burst_ia.engine.timers);
+	ck_assert(dofi_list_empty(&burst_ia.engine.work));
+	ck_assert(dofi_list_empty(&burst_chan.conns));
+	ck_assert_uint_eq(burst_ia.wait.watchers, 0);
+	ck_assert_uint_eq(burst_ia.cm.nrepeated, 0);
+	ck_assert_ptr_null(dofi_conn_by_id(&burst_ia, 3));
+	expect_none(blocks - 1);
+}
+END_TEST
+
+/* Longer private data cannot come by the wire; a message of the program itself is cut. */
+START_TEST(private_data_fit)
+{
+	static const uint8_t data[DOFI_MAX_PRIVATE + 1] = {1, [DOFI_MAX_PRIVATE - 1] = 2, 3};
+	static struct dofi_conn conn;
+
+	dofi_conn_set_private(&conn, data, DOFI_MAX_PRIVATE + 1);
+	ck_assert_uint_eq(conn.private_size, DOFI_MAX_PRIVATE);
+	ck_assert_mem_eq(conn.private_data, data, DOFI_MAX_PRIVATE);
+	ck_assert_ptr_null(conn.fep);
+	dofi_conn_set_private(&conn, NULL, 0);
+	ck_assert_uint_eq(conn.private_size, 0);
+}
+END_TEST
+
 static const struct dofi_conn *left;
 static int looks; /* reads of the queue before GOODBYE is handled */
 
@@ -572,6 +848,8 @@ int main(void)
 	tcase_add_test(tc, credits_cover_the_receives_that_the_fabric_has);
 	tcase_add_test(tc, credits_of_the_handshake_count_posted_receives);
 	tcase_add_test(tc, records_reach_a_connection_whose_peer_can_send);
+	tcase_add_test(tc, an_end_that_lingers_still_takes_messages);
+	tcase_add_test(tc, a_connection_is_over_when_its_end_is_carried_out);
 	tcase_add_test(tc, details_tell_the_atomic_operations_of_the_device);
 	tcase_add_test(tc, completions_are_watched_for_messages_that_goodbye_overtook);
 	tcase_add_test(tc, a_failed_request_makes_the_end_abrupt);
@@ -583,10 +861,19 @@ int main(void)
 	tcase_add_test(tc, time_of_a_data_path_counts_from_the_last_success);
 	tcase_add_test(tc, a_single_data_path_that_never_comes_is_given_up);
 	tcase_add_test(tc, other_successes_do_not_keep_a_data_path_that_never_comes);
+	tcase_add_loop_test(tc, the_steps_of_others_extend_the_time_within_a_limit, 0, 2);
 	tcase_add_test(tc, a_lost_path_is_given_up_without_delay);
 	tcase_add_test(tc, another_peer_gets_another_endpoint);
 	tcase_add_test(tc, only_the_token_finds_a_connection);
 	tcase_add_test(tc, numbers_do_not_follow_each_other);
+	tcase_add_test(tc, a_number_is_free);
+	tcase_add_test(tc, a_connection_that_cannot_be_made_leaves_nothing);
+	tcase_add_test(tc, an_attempt_without_memory_leaves_the_ep_as_it_is);
+	tcase_add_test(tc, the_table_of_numbers_grows);
+	tcase_add_test(tc, a_table_that_cannot_grow_stays);
+	tcase_add_test(tc, a_connection_that_is_freed_leaves_nothing);
+	tcase_add_test(tc, private_data_fit);
+	tcase_add_test(tc, a_failed_request_breaks_the_connection);
 	tcase_add_test(tc, only_its_secret_finds_a_connection);
 	tcase_add_test(tc, only_the_peer_of_a_connection_may_speak_for_it);
 	suite_add_tcase(suite, tc);

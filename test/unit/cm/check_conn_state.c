@@ -4,6 +4,8 @@
  * order, and the state of the EP afterwards.
  */
 #include "../../../prov/ofi/base/clock.h"
+#include "../../../prov/ofi/base/log.h"
+#include "../../../prov/ofi/cm/cr.h"
 #include "../../../prov/ofi/cm/ud_ah.h"
 #include "../../../prov/ofi/dto/issue.h"
 #include "../../../prov/ofi/dto/ud_window.h"
@@ -11,6 +13,8 @@
 #include "conn_world.h"
 
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <sys/resource.h>
 
 /* --- the test --- */
 
@@ -49,10 +53,12 @@ END_TEST
 
 /* --- failures --- */
 
+static int released_status = -1; /* of the requests of a connection that has ended */
+
 START_TEST(a_transport_that_cannot_connect_ends_the_attempt)
 {
 	reach(REQUESTED);
-	connect_fails = true;
+	connect_fails = -ENOMEM;
 	happens(MSG_ACCEPT);
 	run_work();
 	ck_assert_str_eq(trace, "connect BYE-error unlink non-peer-rejected");
@@ -68,20 +74,28 @@ START_TEST(a_transport_that_cannot_expect_ends_the_connection)
 	run_work();
 	ck_assert_str_eq(trace, "expect BYE-error unlink accept-completion-error");
 	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+	ck_assert_int_eq(released_status, DAT_DTO_ERR_FLUSHED);
 }
 END_TEST
 
 START_TEST(accept_waits_until_the_transport_expects_the_peer)
 {
+	static struct dofi_cr cr;
+
 	reach(OFFERED);
 	expects_later = true;
+	conn->cr = &cr;
+	conn->asked_qual = 99;
 	ck_assert_int_eq(dofi_conn_accept(conn, &ep, "of the consumer", 16), 0);
 	ck_assert_str_eq(trace, "expect");
-	ck_assert(is_armed(&conn->timer));
+	ck_assert_ptr_null(conn->cr);
+	ck_assert_uint_eq(conn->timer.deadline, now + 10000 * MS);
+	now += 50 * MS;
 	dofi_conn_expected(conn);
 	ck_assert_str_eq(trace, "expect ACCEPT");
 	ck_assert_str_eq(sent_private, "of the consumer");
-	ck_assert(is_armed(&conn->timer));
+	ck_assert_uint_eq(last_msg.conn_qual, 99);
+	ck_assert_uint_eq(conn->timer.deadline, now + 10000 * MS);
 }
 END_TEST
 
@@ -167,6 +181,110 @@ START_TEST(a_peer_without_receives_takes_no_more_messages)
 	dofi_conn_message(&chan, &disconnect);
 	ck_assert_int_eq(conn->state, cases[_i].ends ? DOFI_CONN_ENDING : DOFI_CONN_DRAINING);
 	ep.req = (struct dofi_ring){0};
+}
+END_TEST
+
+/* Until all requests and answers are complete and the final read has come back. */
+START_TEST(a_graceful_end_waits_for_what_is_under_way)
+{
+	struct dofi_wr wr = {.op = DOFI_OP_WRITE};
+
+	reach(DRAINING);
+	ep.dirty = false;
+	ep.peeking = _i == 1;
+	ep.answers_due = _i == 2;
+	if (_i == 0)
+		ep.req = (struct dofi_ring){.base = (char *)&wr, .stride = sizeof(wr), .tail = 1};
+	drain_further();
+	ck_assert_int_eq(conn->state, DOFI_CONN_DRAINING);
+	ck_assert_str_eq(trace, "");
+	ep.peeking = false;
+	ep.answers_due = 0;
+	ep.req = (struct dofi_ring){0};
+	drain_further();
+	ck_assert_int_eq(conn->state, DOFI_CONN_ENDING);
+	ck_assert_uint_eq(conn->end_event, DAT_CONNECTION_EVENT_DISCONNECTED);
+	drain_further(); /* a completion of the round in which the end was decided */
+	ck_assert_int_eq(conn->state, DOFI_CONN_ENDING);
+}
+END_TEST
+
+/* Its DISCONNECT tells what a graceful end of ours may go on with. */
+START_TEST(the_last_disconnect_of_the_peer_counts)
+{
+	struct dofi_msg disconnect = {.type = DOFI_MSG_DISCONNECT,
+				      .flags = DOFI_MSG_F_NO_RECV,
+				      .data = 3};
+
+	reach(_i ? DRAINING : ESTABLISHED);
+	disconnect.dst = id;
+	ep.nsent = 3;
+	ep.peeking = true;
+	dofi_conn_message(&chan, &disconnect);
+	ck_assert(conn->peer_no_recv);
+	ck_assert_uint_eq(conn->peer_received, 3);
+	ep.dirty = ep.peeking = false;
+	disconnect.flags = 0;
+	disconnect.data = 4;
+	dofi_conn_message(&chan, &disconnect);
+	ck_assert(!conn->peer_no_recv);
+	ck_assert_uint_eq(conn->peer_received, 4);
+	ck_assert_int_eq(conn->state, _i ? DOFI_CONN_ENDING : DOFI_CONN_ESTABLISHED);
+}
+END_TEST
+
+/* Whether messages that the peer's BYE counts may still come, and find a receive. */
+START_TEST(data_may_follow_a_bye)
+{
+	static const struct {
+		enum situation state;
+		bool path, srq, truncated, follow;
+		uint32_t missing, receives;
+	} cases[] = {
+		{.path = true, .missing = 1, .receives = 1, .follow = true},
+		{.path = true, .missing = UINT32_MAX, .receives = 1, .follow = true},
+		{.path = false, .missing = 1, .receives = 1},
+		{.path = true, .missing = 0, .receives = 1},
+		{.path = true, .missing = 1, .receives = 0},
+		{.path = true, .missing = 1, .srq = true, .follow = true},
+		{.path = false, .missing = 1, .srq = true},
+		{.path = false, .missing = 1, .srq = true, .truncated = true, .follow = true},
+		{.path = false, .missing = 0, .srq = true, .truncated = true},
+		{.state = ACCEPTED, .path = true, .missing = 1, .receives = 1},
+		{.state = DATAGRAM, .path = true, .missing = 1, .receives = 1},
+	};
+	static struct dofi_wr truncated;
+	static struct dofi_srq srq = {.obj.ia = &ia};
+	bool connected = !cases[_i].state;
+
+	reach(connected ? ESTABLISHED : cases[_i].state);
+	ep.path_up = cases[_i].path;
+	ep.nreceived = 7;
+	ep.recv.tail = ep.recv.head + cases[_i].receives;
+	ep.srq = cases[_i].srq ? &srq : NULL;
+	srq.truncated = cases[_i].truncated ? &truncated : NULL;
+	ck_assert_int_eq(dofi_conn_data_may_follow(conn, 7 + cases[_i].missing), cases[_i].follow);
+	ck_assert_int_eq(ep.ending_soon, cases[_i].follow);
+	ck_assert_uint_eq(ep.last_message, connected ? 7 + cases[_i].missing : 0);
+	ep.recv.tail = ep.recv.head;
+	ep.srq = NULL;
+}
+END_TEST
+
+/* The peer, mostly on the same host, has no processor either. */
+START_TEST(a_last_word_has_more_time_on_an_overloaded_host)
+{
+	reach(_i ? DATA_PENDING : GOODBYE_PENDING);
+	overloaded = true;
+	for (uint32_t n = 1; n <= 4; n++) {
+		happens(TIMER);
+		ck_assert_uint_eq(conn->prolonged, n);
+		ck_assert_uint_eq(conn->timer.deadline, now + 1000 * MS);
+	}
+	ck_assert_str_eq(trace, "");
+	happens(TIMER);
+	run_work();
+	ck_assert(is_gone());
 }
 END_TEST
 
@@ -317,6 +435,46 @@ START_TEST(an_attempt_knows_its_destination)
 }
 END_TEST
 
+/* That of the host, if both sides use it and the EP has no SRQ. The log tells why not. */
+START_TEST(a_connection_within_the_host_may_have_its_own_transport)
+{
+	static const struct {
+		bool accepts, there, ud, srq, asked, own;
+		const char *why;
+	} cases[] = {
+		{.there = true, .own = true},
+		{.there = true, .accepts = true, .asked = true, .own = true},
+		{.there = true, .accepts = true, .why = "the peer does not ask for it"},
+		{.there = true, .srq = true, .why = "it has an SRQ"},
+		{.there = true,
+		 .accepts = true,
+		 .asked = true,
+		 .srq = true,
+		 .why = "it has an SRQ"},
+		{.there = true, .ud = true},
+		{.accepts = true, .asked = true},
+	};
+	static struct dofi_srq srq = {.obj.ia = &ia};
+	const struct dofi_trans_ops own = trans;
+
+	ep.ud = cases[_i].ud ? &ud : NULL;
+	ep.srq = cases[_i].srq ? &srq : NULL;
+	ia.local_trans = cases[_i].there ? &own : NULL;
+	if (cases[_i].accepts) {
+		reach(OFFERED);
+		conn->peer_flags = cases[_i].asked ? DOFI_MSG_F_MEMORY : 0;
+		happens(CR_ACCEPT);
+	} else {
+		start();
+	}
+	ck_assert_ptr_eq(conn->trans, cases[_i].own ? &own : &trans);
+	if (cases[_i].why)
+		ck_assert_str_eq(conn->why_fabric, cases[_i].why);
+	else
+		ck_assert_ptr_null(conn->why_fabric);
+}
+END_TEST
+
 /* Whether the next port, another event or nothing is tried depends on the error. */
 START_TEST(errors_of_a_dial_have_a_meaning)
 {
@@ -354,6 +512,49 @@ START_TEST(errors_of_a_dial_have_a_meaning)
 }
 END_TEST
 
+static uint16_t port_of(uint32_t candidate)
+{
+	uint16_t port = 0;
+
+	ck_assert(dofi_port_candidate(1u << 20, candidate, &port));
+	return port;
+}
+
+/* If no process was missing there, but only other services were found, it is not tried again. */
+START_TEST(each_port_of_a_qualifier_is_dialled)
+{
+	uint32_t n = 0;
+	uint16_t port;
+
+	start();
+	while (dofi_port_candidate(1u << 20, n, &port)) {
+		ck_assert_uint_eq(conn->candidate, n++);
+		ck_assert_uint_eq(dialled_port, port);
+		conn->redialled = true; /* by another channel, at that port */
+		fail_dial(-ECONNRESET);
+		ck_assert(!conn->redialled);
+	}
+	ck_assert_uint_gt(n, 1);
+	run_work();
+	ck_assert_ptr_nonnull(strstr(trace, "dial unlink non-peer-rejected"));
+	ck_assert(is_gone());
+}
+END_TEST
+
+/* A listener may come to any of them. */
+START_TEST(a_later_round_begins_with_the_first_port)
+{
+	reach(REDIALLING);
+	ck_assert_uint_ne(dialled_port, port_of(0));
+	conn->redialled = true;
+	happens(REDIAL);
+	ck_assert_str_eq(trace, "dial");
+	ck_assert_uint_eq(conn->candidate, 0);
+	ck_assert_uint_eq(dialled_port, port_of(0));
+	ck_assert(!conn->redialled);
+}
+END_TEST
+
 /* The peer finds the first one by it, if that has come. */
 START_TEST(a_request_tells_that_it_comes_again)
 {
@@ -362,6 +563,44 @@ START_TEST(a_request_tells_that_it_comes_again)
 	ck_assert(conn->asked);
 	dofi_conn_ask(conn);
 	ck_assert(sent_flags & DOFI_MSG_F_AGAIN);
+}
+END_TEST
+
+/* Also if the request left before the channel was known to be up. */
+START_TEST(a_request_is_sent_once)
+{
+	static const char data[] = "of the consumer";
+
+	reach(DIALLING);
+	dofi_conn_set_private(conn, data, sizeof(data));
+	dofi_conn_ask(conn);
+	ck_assert_str_eq(trace, "REQUEST");
+	ck_assert_uint_eq(last_msg.conn_qual, 1u << 20);
+	ck_assert_uint_eq(last_msg.port_qual, conn->id);
+	ck_assert_uint_eq(last_msg.src, conn->id);
+	ck_assert_uint_eq(last_msg.dst, 0);
+	ck_assert_uint_eq(last_msg.private_size, sizeof(data));
+	ck_assert_mem_eq(sent_private, data, sizeof(data));
+	ck_assert_mem_eq(last_msg.token, conn->token, sizeof(conn->token));
+	happens(CHAN_UP);
+	ck_assert_str_eq(trace, "REQUEST prepare");
+}
+END_TEST
+
+/* Memory that may be locked is limited on many hosts, and RDMA devices need it. */
+START_TEST(the_log_tells_why_a_path_cannot_be_made)
+{
+	struct rlimit limit = {.rlim_cur = 64 * 1024, .rlim_max = 64 * 1024};
+	int fd = t_capture(STDERR_FILENO);
+	const char *text;
+
+	ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+	reach(REQUESTED);
+	connect_fails = _i ? -FI_ENOMEM : -FI_ENODEV;
+	happens(MSG_ACCEPT);
+	text = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(text, fi_strerror(_i ? FI_ENOMEM : FI_ENODEV)));
+	ck_assert_int_eq(strstr(text, "may lock 64 KiB") != NULL, _i);
 }
 END_TEST
 
@@ -428,7 +667,7 @@ END_TEST
 
 /* --- what an end leaves --- */
 
-static int released_status = -1, nsettled;
+static int nsettled;
 
 void __real_dofi_release_flushed(struct dofi_ep *of, uint8_t status);
 void __wrap_dofi_release_flushed(struct dofi_ep *of, uint8_t status);
@@ -625,6 +864,46 @@ START_TEST(the_fabric_is_asked_again_for_what_it_has)
 }
 END_TEST
 
+/* Some functions of a transport's table may be missing. */
+START_TEST(a_transport_may_have_nothing_to_prepare_or_cancel)
+{
+	static const struct dofi_trans_ops bare = {.connect = transport_connect,
+						   .expect = expect,
+						   .disconnect = disconnect};
+
+	ia.trans = &bare;
+	reach(_i ? ACTIVE_ESTABLISHED : ESTABLISHED);
+	happens(ABRUPT);
+	run_work();
+	ck_assert_str_eq(trace, "BYE-orderly unlink disconnected");
+	ck_assert(is_gone());
+}
+END_TEST
+
+/* It is an abrupt one in any case. */
+START_TEST(an_end_that_is_decided_does_not_linger)
+{
+	reach(ENDING);
+	ep.dirty = ep.path_up = true;
+	happens(_i ? ABRUPT : FREE);
+	run_work();
+	ck_assert_str_eq(trace, _i ? "BYE-error unlink broken" : "BYE-error unlink");
+	ck_assert_int_eq(nlinger_waits, 0);
+	ck_assert(is_gone());
+}
+END_TEST
+
+/* An EP is freed in the same call, whatever its connection waits for. */
+START_TEST(a_freed_ep_without_a_channel_waits_for_nothing)
+{
+	reach(RELEASING);
+	happens(CHAN_LOST);
+	happens(FREE);
+	ck_assert(is_gone());
+	ck_assert_int_eq(nlinger_waits, 0);
+}
+END_TEST
+
 /* But all EPs of an IA that closes share one limit. */
 START_TEST(each_ep_has_its_time_to_linger)
 {
@@ -711,6 +990,10 @@ static void expect_resumed(struct dofi_conn *first)
 {
 	ck_assert_ptr_null(conn);
 	ck_assert_uint_eq(ia.cm.nconns, 1);
+	ck_assert_ptr_eq(second.conns.next, &first->link);
+	hear(DOFI_MSG_REQUEST, 0, 0); /* the first one, which was overtaken */
+	ck_assert_ptr_null(conn);
+	ck_assert_uint_eq(ia.cm.nconns, 1);
 	ck_assert_int_eq(first->state, DOFI_CONN_OFFERED);
 	ck_assert_ptr_eq(first->chan, &second);
 	ck_assert_uint_eq(second.noffered, 1);
@@ -732,6 +1015,78 @@ START_TEST(a_request_that_comes_again_is_the_same)
 	/* A channel that is lost counts nothing any more. */
 	ck_assert_uint_eq(chan.noffered, _i ? 0 : 1);
 	expect_resumed(first);
+}
+END_TEST
+
+/* The numbers of connections are random, so its place in the table may be any. */
+START_TEST(a_request_that_comes_again_is_found_in_the_first_place)
+{
+	struct dofi_conn *first;
+
+	reach(OFFERED);
+	first = conn;
+	ia.cm.conns[id & (ia.cm.conns_size - 1)] = NULL;
+	ia.cm.conns[0] = conn;
+	conn->id = ia.cm.conns_size;
+	conn = NULL;
+	hear_again(DOFI_MSG_F_AGAIN, 0);
+	expect_resumed(first);
+}
+END_TEST
+
+/* Of this side, or of another peer. */
+START_TEST(another_connection_is_not_taken_for_the_request)
+{
+	reach(OFFERED);
+	if (_i)
+		conn->active = true;
+	else
+		conn->peer_id = 78;
+	conn = NULL;
+	hear_again(DOFI_MSG_F_AGAIN, 0);
+	ck_assert_ptr_nonnull(conn);
+	ck_assert_uint_eq(ia.cm.nconns, 2);
+}
+END_TEST
+
+/* --- a request that is refused --- */
+
+START_TEST(a_peer_with_too_many_requests_is_refused)
+{
+	chan.noffered = (uint32_t)ia.params.max_peer_requests;
+	hear(DOFI_MSG_REQUEST, 0, 0);
+	ck_assert_str_eq(trace, "REJECT");
+	ck_assert_int_eq(last_msg.reason, DOFI_REASON_RESOURCES);
+	ck_assert_uint_eq(last_msg.dst, 77);
+	ck_assert_uint_eq(ia.cm.nconns, 0);
+}
+END_TEST
+
+START_TEST(a_request_that_cannot_be_offered_is_refused)
+{
+	static const enum dofi_reason reasons[] = {DOFI_REASON_NOT_MINE, DOFI_REASON_RESOURCES};
+
+	offer_result = reasons[_i];
+	hear(DOFI_MSG_REQUEST, 0, 0);
+	ck_assert_str_eq(trace, "REJECT");
+	ck_assert_int_eq(last_msg.reason, (int)reasons[_i]);
+	ck_assert_uint_eq(last_msg.dst, 77);
+	ck_assert_uint_eq(last_msg.private_size, 0);
+	ck_assert_uint_eq(ia.cm.nconns, 0);
+	ck_assert_uint_eq(chan.noffered, 0);
+	ck_assert(dofi_list_empty(&chan.conns));
+}
+END_TEST
+
+/* The channel may end before the consumer decides. */
+START_TEST(a_request_without_a_connector_leaves_the_channel)
+{
+	reach(OFFERED);
+	happens(MSG_CANCEL);
+	ck_assert_int_eq(conn->state, DOFI_CONN_ABANDONED);
+	ck_assert_ptr_null(conn->chan);
+	ck_assert(dofi_list_empty(&chan.conns));
+	ck_assert_uint_eq(chan.noffered, 0);
 }
 END_TEST
 
@@ -962,6 +1317,43 @@ START_TEST(an_attempt_that_fails_has_an_event)
 }
 END_TEST
 
+/* The consumer's reasons come with the event. */
+START_TEST(a_refused_attempt_brings_private_data)
+{
+	static const char data[] = "not today";
+	struct dofi_msg reject = {.type = DOFI_MSG_REJECT,
+				  .reason = DOFI_REASON_CONSUMER,
+				  .private_data = data,
+				  .private_size = sizeof(data)};
+
+	ep.ud = &ud;
+	start();
+	happens(CHAN_UP);
+	reject.dst = id;
+	dofi_conn_message(&chan, &reject);
+	run_work();
+	ck_assert_uint_eq(last_event.number, DOFI_UD_EVENT_REJECTED);
+	ck_assert_uint_eq(last_event.ext, DOFI_UD_TYPE_REJECTED + 1);
+	ck_assert_ptr_eq(last_event.conn.private_data, ep.private_data);
+	ck_assert_uint_eq(last_event.conn.private_size, sizeof(data));
+	ck_assert_mem_eq(ep.private_data, data, sizeof(data));
+	ck_assert(is_gone());
+}
+END_TEST
+
+START_TEST(a_datagram_has_the_connection_of_its_address_handle)
+{
+	struct dofi_wr wr = {.op = DOFI_OP_SEND};
+
+	reach(DATAGRAM);
+	ck_assert_ptr_null(dofi_ud_conn_of(&wr));
+	wr.send.ah = conn->ud_ah;
+	ck_assert_ptr_eq(dofi_ud_conn_of(&wr), conn);
+	happens(CHAN_LOST);
+	ck_assert_ptr_null(dofi_ud_conn_of(&wr));
+}
+END_TEST
+
 /* The consumer does not want to know. */
 START_TEST(an_ep_without_connect_evd_has_no_event)
 {
@@ -1032,6 +1424,29 @@ START_TEST(a_lost_peer_gets_no_more_datagrams)
 	ck_assert(!dofi_list_empty(&ud.ahs));
 	ck_assert_uint_eq(let_go(dofi_ud_ah_free, &ep, ah), DAT_SUCCESS);
 	ck_assert(dofi_list_empty(&ud.ahs));
+}
+END_TEST
+
+/* The peer sends nothing any more, so nothing is left for the connection to do. */
+START_TEST(the_last_use_of_an_address_handle_ends_the_connection)
+{
+	struct dofi_ud_ah *ah;
+
+	reach(SENDING_ONLY);
+	atomic_store(&ep.obj.magic, DOFI_MAGIC | (uint32_t)DAT_HANDLE_TYPE_EP);
+	ah = conn->ud_ah;
+	mark_finds_no_room = true;
+	dofi_ud_answer(ah, 5);
+	ck_assert(!dofi_list_empty(&ia.ud_answers));
+	ck_assert_uint_eq(let_go(dofi_ud_ah_free, &ep, ah), DAT_SUCCESS);
+	ck_assert_str_eq(trace, "BYE-orderly unlink");
+	ck_assert(is_gone());
+	ck_assert(dofi_list_empty(&ud.conns));
+	ck_assert(dofi_list_empty(&ia.ud_answers));
+	ck_assert_ptr_null(ah->conn);
+	ck_assert_uint_eq(let_go(dofi_ud_cm_free, &ep, ah), DAT_SUCCESS);
+	ck_assert(dofi_list_empty(&ud.ahs));
+	ck_assert_uint_eq(ia.counts[DOFI_HANDLE_TYPE_AH], 0);
 }
 END_TEST
 
@@ -1202,7 +1617,9 @@ START_TEST(a_shared_channel_without_the_service_is_dialled_directly)
 	reach(REQUESTED);
 	for (uint32_t n = 0; n < 4; n++) {
 		ck_assert_uint_eq(conn->candidate, n / 2);
+		ck_assert_uint_eq(dialled_port, port_of(n / 2));
 		happens(MSG_NOT_MINE);
+		ck_assert(dofi_list_empty(&chan.conns));
 		happens(CHAN_UP);
 	}
 	ck_assert_uint_eq(conn->candidate, 2);
@@ -1275,10 +1692,100 @@ END_TEST
 
 /* --- what the other side has sent --- */
 
+static struct {
+	uint32_t number, peer, sent;
+	int calls;
+} settlement;
+
 static void settled(struct dofi_ia *of, uint32_t number, uint32_t peer, uint32_t sent)
 {
-	(void)of, (void)number, (void)peer, (void)sent;
+	ck_assert_ptr_eq(of, &ia);
+	settlement.number = number;
+	settlement.peer = peer;
+	settlement.sent = sent;
+	settlement.calls++;
 }
+
+/* It may come after the end on this side, which waits for the peer's last messages then. */
+START_TEST(a_late_count_settles_the_connection)
+{
+	static const struct {
+		enum dofi_msg_type type;
+		bool counts;
+	} cases[] = {{DOFI_MSG_BYE, true},     {DOFI_MSG_CANCEL, true},
+		     {DOFI_MSG_ACCEPT, false}, {DOFI_MSG_REJECT, false},
+		     {DOFI_MSG_COUNT, false},  {DOFI_MSG_COUNTED, false},
+		     {DOFI_MSG_READY, false},  {DOFI_MSG_DISCONNECT, false}};
+	struct dofi_trans_ops counts = trans;
+
+	counts.settle = settled;
+	ia.trans = &counts;
+	reach(REQUESTED);
+	happens(TIMER);
+	run_work();
+	hear(cases[_i].type, DOFI_REASON_DISCONNECT, 42);
+	ck_assert_int_eq(settlement.calls, cases[_i].counts);
+	ck_assert_uint_eq(settlement.number, cases[_i].counts ? id : 0);
+	ck_assert_uint_eq(settlement.peer, cases[_i].counts ? 77 : 0);
+	ck_assert_uint_eq(settlement.sent, cases[_i].counts ? 42 : 0);
+}
+END_TEST
+
+/* Also if the end is decided here, but not carried out. */
+START_TEST(a_count_is_noted_until_the_end_is_carried_out)
+{
+	reach(_i ? ENDING : ESTABLISHED);
+	chan.silent = true;
+	hear(DOFI_MSG_BYE, DOFI_REASON_DISCONNECT, 42);
+	ck_assert(conn->peer_told);
+	ck_assert_uint_eq(conn->peer_sent, 42);
+	ck_assert(!chan.silent);
+}
+END_TEST
+
+/* It shows whose message was the truncated one, also when the end is decided. */
+START_TEST(a_count_of_the_peer_reaches_the_srq)
+{
+	static const struct {
+		enum situation state;
+		enum dofi_msg_type type;
+		uint32_t told;
+	} cases[] = {{ESTABLISHED, DOFI_MSG_COUNTED, 0},
+		     {ESTABLISHED, DOFI_MSG_BYE, 5},
+		     {ENDING, DOFI_MSG_BYE, 5}};
+	static struct dofi_srq srq = {.obj.ia = &ia};
+
+	reach(cases[_i].state);
+	conn->count_asked = 5;
+	conn->count_told = 4;
+	ep.srq = &srq;
+	hear(cases[_i].type, DOFI_REASON_DISCONNECT, 42);
+	ck_assert_uint_eq(conn->peer_count, 42);
+	ck_assert_uint_eq(conn->count_told, cases[_i].told);
+	ep.srq = NULL;
+}
+END_TEST
+
+START_TEST(only_its_own_messages_change_a_connection)
+{
+	static const struct {
+		enum situation state;
+		enum dofi_msg_type type;
+	} cases[] = {{ACCEPTED, DOFI_MSG_ACCEPT},
+		     {ACCEPTED, DOFI_MSG_REJECT},
+		     {REQUESTED, DOFI_MSG_READY},
+		     {DATAGRAM, DOFI_MSG_DISCONNECT},
+		     {ESTABLISHED, DOFI_MSG_DONE}};
+	enum dofi_conn_state state;
+
+	reach(cases[_i].state);
+	state = conn->state;
+	hear(cases[_i].type, 0, 0);
+	run_work();
+	ck_assert_int_eq(conn->state, (int)state);
+	ck_assert_str_eq(trace, "");
+}
+END_TEST
 
 /* Where messages outlive their connection it waits for that, also if it has ended at once. */
 START_TEST(an_end_is_answered_with_a_count)
@@ -1369,6 +1876,98 @@ START_TEST(a_question_that_comes_too_late_is_answered_by_cancel)
 	trace[0] = '\0';
 	hear(DOFI_MSG_COUNT, 0, 0);
 	ck_assert_str_eq(trace, "CANCEL");
+}
+END_TEST
+
+/* On an overloaded host it is asked more often. */
+START_TEST(a_slow_peer_on_an_overloaded_host_has_more_time)
+{
+	overloaded = true;
+	reach(waiting[_i]);
+	conn->count_asked = 42;
+	for (uint32_t n = 1; n <= 10; n++) {
+		ia.cm.delay = (struct dofi_run_delay){.at = now + 10000 * MS, .waited = n};
+		happens(TIMER);
+		ck_assert_str_eq(trace, "COUNT");
+		ck_assert_uint_eq(last_msg.number, 42);
+		ck_assert_uint_eq(conn->delay.waited, n);
+		ck_assert_uint_eq(conn->timer.deadline, now + 10000 * MS);
+		trace[0] = '\0';
+	}
+	happens(TIMER);
+	run_work();
+	ck_assert_ptr_null(strstr(trace, "COUNT"));
+	ck_assert(is_gone());
+}
+END_TEST
+
+/* Without a channel that works, no answer would come. */
+START_TEST(a_peer_that_cannot_be_asked_is_given_up)
+{
+	reach(waiting[_i]);
+	chan.state = DOFI_CHAN_DEAD;
+	happens(TIMER);
+	run_work();
+	ck_assert_ptr_null(strstr(trace, "COUNT"));
+	ck_assert(is_gone());
+}
+END_TEST
+
+/* A thread that sleeps does not watch the descriptor of the path yet. */
+START_TEST(a_path_that_comes_up_is_a_step)
+{
+	uint32_t steps;
+	int kicks;
+
+	reach(ACCEPTED);
+	steps = ia.cm.steps;
+	kicks = nkicks;
+	ia.cm.last_step = 0;
+	dofi_conn_path_up(conn);
+	ck_assert_uint_eq(ia.cm.steps - steps, 1);
+	ck_assert_uint_eq(ia.cm.last_step, now);
+	ck_assert_int_ge(nkicks - kicks, 1);
+}
+END_TEST
+
+/* The user wants to know why a connection did not come up, but not how each one ended. */
+START_TEST(the_log_tells_why_a_path_did_not_come_up)
+{
+	static const struct {
+		enum situation state;
+		int err;
+		bool told;
+	} cases[] = {{CONNECTING, FI_ECONNREFUSED, true},   {ACCEPTED, FI_ECONNREFUSED, true},
+		     {PATH_PENDING, FI_ECONNREFUSED, true}, {ACCEPTED, 0, false},
+		     {READY_PENDING, FI_EIO, false},        {ESTABLISHED, FI_EIO, false}};
+	int fd = t_capture(STDERR_FILENO);
+	const char *text;
+
+	reach(cases[_i].state);
+	dofi_log_set_level("info");
+	dofi_conn_path_down(conn, cases[_i].err);
+	dofi_log_set_level("warn");
+	text = strstr(t_captured(fd), "refused the data path: ");
+	ck_assert_int_eq(text != NULL, cases[_i].told);
+	if (text)
+		ck_assert_ptr_nonnull(strstr(text, fi_strerror(cases[_i].err)));
+}
+END_TEST
+
+START_TEST(only_paths_that_are_waited_for_count_as_steps)
+{
+	static const struct {
+		enum situation state;
+		uint32_t steps;
+	} cases[] = {{OFFERED, 0}, {ACCEPTED, 1}, {READY_PENDING, 1}, {ESTABLISHED, 0}};
+	uint32_t before;
+
+	reach(cases[_i].state);
+	before = ia.cm.steps;
+	ia.cm.last_step = 5;
+	dofi_conn_proceeds(conn);
+	ck_assert_uint_eq(ia.cm.steps - before, cases[_i].steps);
+	ck_assert_uint_eq(ia.cm.last_step, cases[_i].steps ? now : 5);
 }
 END_TEST
 
@@ -1487,6 +2086,11 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, its_data_are_waited_for);
 	tcase_add_loop_test(tc, a_request_that_comes_again_is_the_same, 0, 2);
 	tcase_add_loop_test(tc, another_request_is_another_one, 0, 2);
+	tcase_add_test(tc, a_request_that_comes_again_is_found_in_the_first_place);
+	tcase_add_loop_test(tc, another_connection_is_not_taken_for_the_request, 0, 2);
+	tcase_add_test(tc, a_peer_with_too_many_requests_is_refused);
+	tcase_add_loop_test(tc, a_request_that_cannot_be_offered_is_refused, 0, 2);
+	tcase_add_test(tc, a_request_without_a_connector_leaves_the_channel);
 	tcase_add_test(tc, a_request_that_was_overtaken_is_ignored);
 	tcase_add_test(tc, a_request_that_was_accepted_is_made_again);
 	tcase_add_test(tc, a_shared_channel_without_the_service_is_dialled_directly);
@@ -1508,10 +2112,19 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_request_is_taken_back_before_its_answer);
 	tcase_add_loop_test(tc, an_end_is_answered_with_a_count, 0, 3);
 	tcase_add_test(tc, who_cancels_has_sent_nothing);
+	tcase_add_loop_test(tc, a_late_count_settles_the_connection, 0, 8);
+	tcase_add_loop_test(tc, a_count_is_noted_until_the_end_is_carried_out, 0, 2);
+	tcase_add_loop_test(tc, a_count_of_the_peer_reaches_the_srq, 0, 3);
+	tcase_add_loop_test(tc, only_its_own_messages_change_a_connection, 0, 5);
 	tcase_add_test(tc, no_peer_takes_back_what_it_was_asked_for);
 	tcase_add_loop_test(tc, an_accepted_connection_waits_for_the_peer, 0, 4);
 	tcase_add_loop_test(tc, a_cancel_in_the_socket_counts, 0, 4);
 	tcase_add_loop_test(tc, a_peer_that_does_not_connect_is_given_up, 0, 4);
+	tcase_add_loop_test(tc, a_slow_peer_on_an_overloaded_host_has_more_time, 0, 4);
+	tcase_add_loop_test(tc, a_peer_that_cannot_be_asked_is_given_up, 0, 4);
+	tcase_add_test(tc, a_path_that_comes_up_is_a_step);
+	tcase_add_loop_test(tc, the_log_tells_why_a_path_did_not_come_up, 0, 6);
+	tcase_add_loop_test(tc, only_paths_that_are_waited_for_count_as_steps, 0, 4);
 	tcase_add_test(tc, a_question_that_comes_too_late_is_answered_by_cancel);
 	tcase_add_loop_test(tc, what_arrived_before_the_end_is_delivered_first, 0, 2);
 	tcase_add_test(tc, without_a_path_nothing_can_have_arrived);
@@ -1526,9 +2139,12 @@ static void add_handles(Suite *suite)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, an_address_handle_names_the_peer, 0, 4);
 	tcase_add_loop_test(tc, an_attempt_that_fails_has_an_event, 0, 2);
+	tcase_add_test(tc, a_refused_attempt_brings_private_data);
+	tcase_add_test(tc, a_datagram_has_the_connection_of_its_address_handle);
 	tcase_add_loop_test(tc, an_ep_without_connect_evd_has_no_event, 0, 2);
 	tcase_add_loop_test(tc, an_address_handle_is_valid_until_both_parts_are_freed, 0, 2);
 	tcase_add_test(tc, a_lost_peer_gets_no_more_datagrams);
+	tcase_add_test(tc, the_last_use_of_an_address_handle_ends_the_connection);
 	tcase_add_loop_test(tc, only_an_address_handle_of_the_ia_is_freed, 0, 2);
 	tcase_add_test(tc, without_memory_for_the_handle_the_connection_ends);
 	tcase_add_loop_test(tc, connections_of_datagrams_are_counted, 0, 2);
@@ -1541,8 +2157,13 @@ static void add_beginnings(Suite *suite)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, an_attempt_knows_its_destination, 0, 2);
+	tcase_add_loop_test(tc, a_connection_within_the_host_may_have_its_own_transport, 0, 7);
 	tcase_add_loop_test(tc, errors_of_a_dial_have_a_meaning, 0, 13);
+	tcase_add_test(tc, each_port_of_a_qualifier_is_dialled);
+	tcase_add_test(tc, a_later_round_begins_with_the_first_port);
 	tcase_add_test(tc, a_request_tells_that_it_comes_again);
+	tcase_add_test(tc, a_request_is_sent_once);
+	tcase_add_loop_test(tc, the_log_tells_why_a_path_cannot_be_made, 0, 2);
 	tcase_add_loop_test(tc, a_request_has_what_its_message_told, 0, 2);
 	tcase_add_loop_test(tc, an_established_connection_brings_private_data, 0, 2);
 	suite_add_tcase(suite, tc);
@@ -1555,6 +2176,10 @@ static void add_ends(Suite *suite)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_peer_learns_when_the_last_receive_is_gone);
 	tcase_add_loop_test(tc, a_peer_without_receives_takes_no_more_messages, 0, 5);
+	tcase_add_loop_test(tc, a_graceful_end_waits_for_what_is_under_way, 0, 3);
+	tcase_add_loop_test(tc, the_last_disconnect_of_the_peer_counts, 0, 2);
+	tcase_add_loop_test(tc, data_may_follow_a_bye, 0, 11);
+	tcase_add_loop_test(tc, a_last_word_has_more_time_on_an_overloaded_host, 0, 2);
 	tcase_add_loop_test(tc, completions_are_watched_for_the_end, 0, 2);
 	tcase_add_test(tc, the_final_read_is_tried_until_it_starts);
 	tcase_add_loop_test(tc, the_ep_knows_the_last_message_of_the_peer, 0, 2);
@@ -1567,6 +2192,9 @@ static void add_ends(Suite *suite)
 	tcase_add_loop_test(tc, the_last_receive_of_an_srq_may_be_told, 0, 6);
 	tcase_add_test(tc, posts_stop_before_the_path_is_closed);
 	tcase_add_test(tc, the_fabric_is_asked_again_for_what_it_has);
+	tcase_add_loop_test(tc, a_transport_may_have_nothing_to_prepare_or_cancel, 0, 2);
+	tcase_add_loop_test(tc, an_end_that_is_decided_does_not_linger, 0, 2);
+	tcase_add_test(tc, a_freed_ep_without_a_channel_waits_for_nothing);
 	tcase_add_test(tc, each_ep_has_its_time_to_linger);
 	tcase_add_loop_test(tc, a_freed_ep_waits_once_for_a_silent_peer, 0, 2);
 	suite_add_tcase(suite, tc);

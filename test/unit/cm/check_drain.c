@@ -3,8 +3,10 @@
  * Messages that come after the end of their connection: how many are received, one at a time, and
  * which are given up.
  */
+#include "../../lib/t_blocks.h"
 #include "unit.h"
 
+#include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/cm/channel.h"
 #include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/cm/drain.h"
@@ -37,9 +39,11 @@ uint64_t __wrap_dofi_now(void)
 	return now;
 }
 
+/* Check allocates in each assertion, which may fail here. */
 void __wrap_dofi_wait_kick(struct dofi_ia *of)
 {
-	ck_assert_ptr_eq(of, &ia);
+	if (of != &ia)
+		ck_abort();
 }
 
 /* Lets this time pass and fires the timers that are due. */
@@ -157,14 +161,18 @@ static void complete(void)
 
 	ck_assert_ptr_nonnull(wr);
 	ck_assert_uint_eq(wr->op, DOFI_OP_DRAIN);
+	ck_assert_ptr_eq(wr->ia, &ia);
 	fabric.wr = NULL;
 	dofi_drain_done(wr);
 }
 
 /* --- */
 
+static unsigned int blocks_before;
+
 static void setup(void)
 {
+	blocks_before = t_nblocks;
 	ia.info = &info;
 	info.domain_attr = &domain_attr;
 	ia.shared_ep = &endpoint;
@@ -182,6 +190,7 @@ static void teardown(void)
 	ck_assert(dofi_list_empty(&ia.drains));
 	ck_assert_ptr_null(ia.engine.timers);
 	ck_assert_uint_eq(ia.ndrains, 0);
+	ck_assert_uint_eq(t_nblocks, blocks_before);
 }
 
 START_TEST(receives_the_missing_messages)
@@ -368,6 +377,83 @@ START_TEST(drains_of_silent_peers_are_limited)
 }
 END_TEST
 
+START_TEST(as_many_drains_as_the_limit_remain)
+{
+	ia.params.max_drains = 2;
+	for (uint32_t id = 1; id <= 3; id++)
+		begin(id, id, 0, WINDOW, 100);
+	ck_assert_uint_eq(ia.ndrains, 2);
+	fabric.answer = -FI_EAGAIN;
+	settle(1, 1); /* forgotten */
+	ck_assert_int_eq(fabric.calls, 0);
+	settle(2, 1);
+	settle(3, 1);
+	ck_assert_int_eq(fabric.calls, 2);
+	ck_assert_uint_eq(ia.ndrains, 2);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_OWED]), 0);
+}
+END_TEST
+
+/* Of those that wait for the same. What is given up already does not count. */
+START_TEST(the_oldest_drain_of_its_kind_is_given_up)
+{
+	ia.params.max_drains = 2;
+	begin(1, 1, 0, WINDOW, 100);
+	begin(2, 2, 0, WINDOW, 100);
+	settle(1, 1);
+	begin(3, 3, 0, WINDOW, 100);
+	ck_assert_uint_eq(ia.ndrains, 3);
+	begin(4, 4, 0, WINDOW, 100);
+	ck_assert_uint_eq(ia.ndrains, 3);
+	fabric.answer = -FI_EAGAIN;
+	settle(2, 1); /* it was the older one of the two that wait for a count */
+	ck_assert_int_eq(fabric.calls, 1);
+	settle(3, 1);
+	ck_assert_int_eq(fabric.calls, 2);
+	ck_assert_int_eq(cancelled, 0);
+	settle(4, 1);
+	ck_assert_int_eq(cancelled, 1);
+	ck_assert_uint_eq(ia.ndrains, 3); /* with the one whose receive the fabric has */
+	begin(5, 5, 0, WINDOW, 100);
+	settle(5, 1);
+	ck_assert_int_eq(cancelled, 1);
+	ck_assert_uint_eq(ia.ndrains, 3);
+	fabric.answer = 0;
+	complete();
+	ck_assert_uint_eq(ia.ndrains, 2);
+}
+END_TEST
+
+/* The message waits in the fabric, where it may block others, and the IA goes on. */
+START_TEST(without_memory_there_is_no_drain)
+{
+	t_blocks_left = 0;
+	begin(7, 0x77, 0, WINDOW, 100);
+	ck_assert_uint_eq(ia.ndrains, 0);
+	t_blocks_left = -1;
+	begin(7, 0x77, 0, WINDOW, 100);
+	t_blocks_left = 0;
+	settle(7, 1);
+	t_blocks_left = -1;
+	ck_assert_uint_eq(ia.ndrains, 0);
+	ck_assert_int_eq(fabric.calls, 0);
+}
+END_TEST
+
+START_TEST(the_log_tells_what_is_not_waited_for)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	dofi_log_set_level("info");
+	begin(7, 0x77, 0, WINDOW, 100);
+	settle(7, 3);
+	complete();
+	pass(61 * SECOND);
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "not waiting any longer for 2 messages"));
+	complete();
+}
+END_TEST
+
 START_TEST(memory_is_registered_if_the_device_needs_it)
 {
 	domain_attr.mr_mode = FI_MR_LOCAL;
@@ -414,6 +500,10 @@ int main(void)
 	tcase_add_test(tc, receive_is_posted_again_after_eagain);
 	tcase_add_test(tc, refused_receive_ends_the_drain);
 	tcase_add_test(tc, drains_of_silent_peers_are_limited);
+	tcase_add_test(tc, as_many_drains_as_the_limit_remain);
+	tcase_add_test(tc, the_oldest_drain_of_its_kind_is_given_up);
+	tcase_add_test(tc, without_memory_there_is_no_drain);
+	tcase_add_test(tc, the_log_tells_what_is_not_waited_for);
 	tcase_add_test(tc, memory_is_registered_if_the_device_needs_it);
 	tcase_add_test(tc, failure_to_register_ends_the_drain);
 	suite_add_tcase(suite, tc);

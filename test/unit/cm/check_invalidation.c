@@ -639,7 +639,6 @@ static void ask_for_bind(void)
 static void be_bound(void)
 {
 	dofi_list_init(&ep.bind_link);
-	ia.cm.answered.run = NULL;
 	ia.params.handshake_ms = 5000;
 	replaced = CONTEXT;
 }
@@ -691,6 +690,34 @@ START_TEST(a_bind_waits_until_the_peers_have_forgotten)
 	ck_assert_int_eq(issues, 1); /* what was posted behind it */
 	ck_assert(dofi_list_empty(&ia.cm.binds));
 	ck_assert_ptr_null(ia.engine.timers);
+}
+END_TEST
+
+static void run_work(void)
+{
+	struct dofi_list *node;
+
+	while ((node = dofi_list_pop(&ia.engine.work)))
+		DOFI_CONTAINER(node, struct dofi_work, link)
+			->run(DOFI_CONTAINER(node, struct dofi_work, link));
+}
+
+/* At the end of the round in which the last answer came. */
+START_TEST(a_bind_completes_with_the_last_answer)
+{
+	memset(&ia.cm.binds, 0, sizeof(ia.cm.binds));
+	ck_assert_int_eq(dofi_cm_init(&ia), 0);
+	dofi_list_add_tail(&ia.cm.chans, &chan->link);
+	be_bound();
+	post_bind();
+	ask_for_bind();
+	run_work();
+	ck_assert(ep.binding);
+	peer_answers(ep.bind_number);
+	ck_assert(ep.binding);
+	run_work();
+	ck_assert(!ep.binding);
+	ck_assert_int_eq(issues, 1);
 }
 END_TEST
 
@@ -776,6 +803,7 @@ int main(void)
 	tcase_add_test(tc, a_peer_owes_answers_to_what_it_was_asked);
 	tcase_add_test(tc, a_bind_that_replaces_nothing_is_complete);
 	tcase_add_test(tc, a_bind_waits_until_the_peers_have_forgotten);
+	tcase_add_test(tc, a_bind_completes_with_the_last_answer);
 	tcase_add_test(tc, a_graceful_end_goes_on_when_the_bind_is_complete);
 	tcase_add_test(tc, a_peer_that_does_not_answer_a_bind_loses_its_connections);
 	tcase_add_test(tc, an_ended_connection_waits_for_no_bind);

@@ -1252,15 +1252,52 @@ START_TEST(the_peers_learn_of_the_end_of_the_ia)
 	ck_assert(!is_descriptor(spare));
 	ck_assert_int_eq(ia.cm.spare_fd, -1);
 	ck_assert_uint_eq(ia.cm.conns_size, 0);
+	ck_assert_ptr_null(ia.cm.conns);
 	ck_assert_uint_eq(t_nblocks, blocks_before);
 }
 END_TEST
 
+static int lingers;
+
+void __wrap_dofi_linger_all(struct dofi_ia *of);
+
+/* Before GOODBYE, after which a peer does not wait for data. */
+void __wrap_dofi_linger_all(struct dofi_ia *of)
+{
+	char byte;
+
+	dofi_assert_held(&of->engine.lock);
+	ck_assert_int_eq(recv(peers[0], &byte, 1, MSG_DONTWAIT), -1);
+	lingers++;
+}
+
+static void (*while_others_run)(void);
+
+T_STAND_IN int __wrap_sched_yield(void);
+
+int __wrap_sched_yield(void)
+{
+	if (while_others_run)
+		while_others_run();
+	return 0;
+}
+
+static void leave_the_engine(void)
+{
+	while_others_run = NULL;
+	dofi_unlock(&ia.engine.lock);
+}
+
+/* Also if another thread works here at this time. */
 START_TEST(the_peers_learn_of_the_end_of_the_process)
 {
 	dialled_up();
-	dofi_unlock(&ia.engine.lock);
+	if (_i)
+		while_others_run = leave_the_engine;
+	else
+		dofi_unlock(&ia.engine.lock);
 	dofi_cm_exit(&ia);
+	ck_assert_int_eq(lingers, 1);
 	expect_goodbye(peers[0]);
 	ck_assert(dofi_trylock(&ia.engine.lock));
 }
@@ -1545,7 +1582,7 @@ int main(void)
 	tcase_add_test(tc, a_connection_manager_may_have_the_lowest_descriptor);
 	tcase_add_test(tc, a_connection_manager_has_a_name);
 	tcase_add_loop_test(tc, the_peers_learn_of_the_end_of_the_ia, 0, 2);
-	tcase_add_test(tc, the_peers_learn_of_the_end_of_the_process);
+	tcase_add_loop_test(tc, the_peers_learn_of_the_end_of_the_process, 0, 2);
 	tcase_add_test(tc, the_end_of_the_process_does_not_wait_for_itself);
 	tcase_add_loop_test(tc, a_forked_child_closes_the_lowest_descriptor, 0, 4);
 	tcase_add_test(tc, a_forked_child_closes_the_sockets);

@@ -58,12 +58,17 @@ static char trace[512];
 static char sent_private[DOFI_MAX_PRIVATE]; /* of the last message */
 static uint16_t sent_flags;
 static uint32_t sent_data;        /* of the last message */
+static struct dofi_msg last_msg;  /* its private data are gone */
 static uint16_t disconnect_flags; /* of the last DISCONNECT */
 static struct dofi_event last_event;
 static int dial_result;
+static uint16_t dialled_port;  /* the last one */
 static bool makes_path = true; /* when the connection is accepted or expected */
 static bool fabric_is_busy;    /* has operations of a connection that has ended */
-static bool connect_fails, expect_fails, expects_later;
+static int connect_fails;      /* the error */
+static bool expect_fails, expects_later;
+static enum dofi_reason offer_result = DOFI_REASON_NONE;
+static bool overloaded; /* the host */
 
 __attribute__((format(printf, 1, 2))) static void note(const char *fmt, ...)
 {
@@ -83,6 +88,7 @@ static bool (*met)[DOFI_CONN_EVENTS];
 uint64_t __wrap_dofi_now(void);
 enum dofi_reason __wrap_dofi_sp_offer(struct dofi_conn *of, const struct sockaddr *from);
 void __wrap_dofi_wait_kick(struct dofi_ia *of);
+bool __wrap_dofi_run_delay_is_high(const struct dofi_run_delay *since);
 int __wrap_dofi_chan_dial(struct dofi_conn *of, const struct sockaddr *remote, uint16_t port);
 void __wrap_dofi_chan_send(struct dofi_chan *to, const struct dofi_msg *msg);
 int __wrap_dofi_evd_push(struct dofi_evd *to, const struct dofi_event *event, bool notify);
@@ -105,18 +111,29 @@ enum dofi_reason __wrap_dofi_sp_offer(struct dofi_conn *of, const struct sockadd
 {
 	(void)from;
 	conn = of;
-	return DOFI_REASON_NONE;
+	return offer_result;
 }
+
+static int nkicks; /* of a thread that sleeps as driver */
 
 void __wrap_dofi_wait_kick(struct dofi_ia *of)
 {
-	(void)of;
+	ck_assert_ptr_eq(of, &ia);
+	nkicks++;
+}
+
+/* What counts is the load since the present wait began. */
+bool __wrap_dofi_run_delay_is_high(const struct dofi_run_delay *since)
+{
+	ck_assert_ptr_eq(since, &conn->delay);
+	return overloaded;
 }
 
 int __wrap_dofi_chan_dial(struct dofi_conn *of, const struct sockaddr *remote, uint16_t port)
 {
-	(void)remote;
-	(void)port;
+	ck_assert_ptr_eq(remote, (const struct sockaddr *)&of->remote);
+	ck_assert_ptr_null(of->chan); /* it has left the former one */
+	dialled_port = port;
 	if (dial_result)
 		return dial_result;
 	note("dial");
@@ -159,6 +176,7 @@ void __wrap_dofi_chan_send(struct dofi_chan *to, const struct dofi_msg *msg)
 		memcpy(sent_private, msg->private_data, msg->private_size);
 	if (msg->type == DOFI_MSG_DISCONNECT)
 		disconnect_flags = msg->flags;
+	last_msg = *msg;
 	sent_data = msg->data;
 	sent_flags = msg->flags;
 	note("%s%s", name_of(msg), reason_of(msg));
@@ -279,7 +297,7 @@ static int make_path(struct dofi_conn *of)
 static int transport_connect(struct dofi_conn *of)
 {
 	note("connect");
-	return connect_fails ? -ENOMEM : make_path(of);
+	return connect_fails ? connect_fails : make_path(of);
 }
 
 static int expect(struct dofi_conn *of)
