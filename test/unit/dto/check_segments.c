@@ -129,6 +129,7 @@ static const struct dofi_trans_ops fabric = {.send = take_send,
 static void open_ep(uint16_t fabric_iov)
 {
 	ia.limits.fabric_iov = fabric_iov;
+	memset(&ep.parts, 0xa5, sizeof(ep.parts));
 	ck_assert_int_eq(dofi_ring_init(&ia, &ep.req, REQUESTS, NIOV + 1), 0);
 	ck_assert_int_eq(dofi_parts_init(&ia, &ep.parts, &ep.req), 0);
 }
@@ -284,6 +285,8 @@ START_TEST(the_last_aligned_word)
 		expect_op(0, at, length - last);
 	if (last)
 		expect_op(1, at + length - last, last);
+	else if (length)
+		ck_assert_ptr_eq(ops[0].context, wr); /* without a part */
 	ck_assert_uint_eq(ep.writes, length > 0);
 	for (unsigned int i = 0; i < nops; i++) {
 		expect_no_event();
@@ -608,12 +611,21 @@ static void open_short(uint16_t fabric_iov)
 
 static const uint64_t quarters[] = {10, 20, 30};
 
+/* The fabric may take more segments than the request has, or just as many. */
 START_TEST(a_request_that_fits_needs_no_parts)
 {
-	open_short(NIOV + 1);
-	ck_assert_ptr_null(ep.parts.base);
-	post(DOFI_OP_WRITE, 0, 40, quarters, 3);
+	static const enum dofi_op kinds[] = {DOFI_OP_SEND, DOFI_OP_WRITE, DOFI_OP_READ};
+	uint16_t more = _i / 3;
+	struct dofi_wr *wr;
+
+	open_short(NIOV + more);
+	ck_assert((ep.parts.base == NULL) == more);
+	ep.read_limit = 1;
+	wr = post(kinds[_i % 3], 0, 40, quarters, 3);
 	ck_assert_uint_eq(nops, 1);
+	ck_assert_ptr_eq(ops[0].context, wr);
+	ck_assert_uint_eq(wr->split, 0);
+	ck_assert_uint_eq(wr->niov, 4);
 	end(0, 0);
 	expect_event(0, DAT_DTO_SUCCESS, 40);
 }
@@ -714,6 +726,37 @@ START_TEST(the_first_part_fails_before_the_others_start)
 	expect_no_event();
 	ck_assert_uint_eq(dofi_ring_count(&ep.parts), 0);
 	ck_assert_uint_eq(ep.reads + ep.writes, 0);
+}
+END_TEST
+
+/*
+ * The peer ends its context while parts are under way. The rest of the request never starts, and
+ * the parts that complete later are not counted for a request that has the slot then.
+ */
+START_TEST(the_access_ends_between_two_parts)
+{
+	struct dofi_wr *wr;
+
+	open_short(1);
+	ep.read_limit = 2;
+	room = 2;
+	wr = post(DOFI_OP_READ, 0, 40, quarters, 3);
+	ck_assert_int_eq(wr->state, DOFI_WR_QUEUED); /* there is more to give */
+	ck_assert_uint_eq(wr->split, 2);
+	wr->rdma.resolved = false;
+	wr->rdma.context = 0; /* no such context */
+	room = -1;
+	issue();
+	ck_assert_uint_eq(nops, 2);
+	ck_assert_uint_eq(ep.req.head, 1);
+	ck_assert_uint_eq(wr->split, 0);
+	ck_assert(ep.faulty && ep.stall.waits);
+	expect_event(0, DAT_DTO_ERR_REMOTE_ACCESS, 0);
+	end(1, 0);
+	end(0, 0);
+	ck_assert_uint_eq(wr->split, 0);
+	ck_assert_uint_eq(dofi_ring_count(&ep.parts), 0);
+	expect_no_event();
 }
 END_TEST
 
@@ -909,7 +952,8 @@ int main(void)
 	tcase_add_test(tc, suppressed_writes_have_no_event);
 	tcase_add_test(tc, a_failed_part_fails_the_write);
 	tcase_add_test(tc, the_last_part_fails);
-	tcase_add_test(tc, a_request_that_fits_needs_no_parts);
+	tcase_add_loop_test(tc, a_request_that_fits_needs_no_parts, 0, 6);
+	tcase_add_test(tc, the_access_ends_between_two_parts);
 	tcase_add_test(tc, a_read_with_many_segments_is_one_request);
 	tcase_add_test(tc, a_write_with_many_segments_is_one_request);
 	tcase_add_test(tc, parts_of_equal_size);
