@@ -23,6 +23,7 @@
 
 #define OURS   5u /* our number of the connection */
 #define THEIRS 9u /* the peer's number of it */
+#define SECRET 0x5ec2e7u
 #define BARE   offsetof(struct dofi_ctrl_msg, request)
 
 static struct dofi_ia ia;
@@ -49,6 +50,8 @@ static ssize_t take_ctrl_msg(struct dofi_ep *from, const void *ctrl_msg, size_t 
 		return seen.answer;
 	memset(&seen.ctrl_msg, 0, sizeof(seen.ctrl_msg));
 	memcpy(&seen.ctrl_msg, ctrl_msg, size);
+	ck_assert_uint_eq(seen.ctrl_msg.number, THEIRS);
+	ck_assert_uint_eq(seen.ctrl_msg.secret, SECRET);
 	seen.size = size;
 	seen.sent++;
 	return 0;
@@ -116,6 +119,7 @@ static void setup(void)
 	tx_attr.inject_size = DOFI_CTRL_MSG_MAX;
 	ep.obj.ia = &ia;
 	ep.peer.number = THEIRS;
+	ep.peer.secret = SECRET;
 	conn.ep = &ep;
 	conn.state = DOFI_CONN_ESTABLISHED;
 	dofi_lock_init(&ep.lock);
@@ -194,7 +198,6 @@ START_TEST(names_its_data_message)
 	ep.nsent = 77;
 	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_IMMEDIATE, 0xdeadbeef, 100), 0);
 	ck_assert_uint_eq(seen.size, BARE);
-	ck_assert_uint_eq(seen.ctrl_msg.number, THEIRS);
 	ck_assert_uint_eq(seen.ctrl_msg.kind, DOFI_CTRL_IMMEDIATE);
 	ck_assert_uint_eq(seen.ctrl_msg.value, 0xdeadbeef);
 	ck_assert_uint_eq(seen.ctrl_msg.message, 77);

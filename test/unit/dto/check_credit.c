@@ -278,6 +278,18 @@ START_TEST(a_handshake_counts_all_receives_that_are_posted)
 }
 END_TEST
 
+/* Where credits are not written, the memory has no word for each EP. */
+START_TEST(only_a_credit_word_is_cleared)
+{
+	ia[0].credits = _i ? DOFI_CREDITS_WRITTEN : DOFI_CREDITS_CARRIED;
+	for (uint32_t i = 0; i <= SLOT; i++)
+		atomic_store(&words[0][i].in, 7);
+	dofi_credit_start(&ep[0]);
+	for (uint32_t i = 0; i <= SLOT; i++)
+		ck_assert_uint_eq(atomic_load(&words[0][i].in), _i && i == SLOT ? 0 : 7);
+}
+END_TEST
+
 /* In shared memory messages carry the updates, and nothing is read from the credit word. */
 START_TEST(a_stream_carries_credits)
 {
@@ -398,6 +410,7 @@ int main(void)
 	tcase_add_test(tcase, each_kind_of_fabric_announces_credits);
 	tcase_add_test(tcase, an_srq_gives_each_peer_a_share);
 	tcase_add_test(tcase, a_handshake_counts_all_receives_that_are_posted);
+	tcase_add_loop_test(tcase, only_a_credit_word_is_cleared, 0, 2);
 	tcase_add_test(tcase, a_stream_carries_credits);
 	tcase_add_loop_test(tcase, an_update_only_adds, 0, 6);
 	tcase_add_loop_test(tcase, an_IA_has_a_target_for_updates, 0, 4);

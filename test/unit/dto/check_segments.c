@@ -749,6 +749,7 @@ START_TEST(the_access_ends_between_two_parts)
 	issue();
 	ck_assert_uint_eq(nops, 2);
 	ck_assert_uint_eq(ep.req.head, 1);
+	ck_assert_uint_eq(ep.req.issue, 1);
 	ck_assert_uint_eq(wr->split, 0);
 	ck_assert(ep.faulty && ep.stall.waits);
 	expect_event(0, DAT_DTO_ERR_REMOTE_ACCESS, 0);
@@ -812,6 +813,26 @@ START_TEST(a_message_with_many_segments_is_gathered)
 	end(0, 0);
 	ck_assert_uint_eq(wr->split, 0);
 	expect_event(0, DAT_DTO_SUCCESS, 40);
+	dofi_bounces_fini(&ia);
+}
+END_TEST
+
+/* There is no buffer of that size: the message stays in the ring, and the engine tries again. */
+START_TEST(a_message_without_a_buffer_waits)
+{
+	struct dofi_wr *wr;
+
+	ck_assert_int_eq(dofi_bounces_init(&ia), 0);
+	open_short(2);
+	wr = post(DOFI_OP_SEND, 0, UINT64_C(1) << 40, quarters, 3);
+	ck_assert_uint_eq(nops, 0);
+	ck_assert_uint_eq(ep.req.issue, 0);
+	ck_assert_int_eq(wr->state, DOFI_WR_QUEUED);
+	ck_assert_uint_eq(wr->split, 0);
+	ck_assert_uint_eq(wr->niov, 4);
+	ck_assert_uint_eq(ep.nsent, 0);
+	ck_assert(ep.stall.waits && !ep.refused);
+	ck_assert_uint_eq(ep.counters[DOFI_CNT_EP_AGAIN], 1);
 	dofi_bounces_fini(&ia);
 }
 END_TEST
@@ -961,6 +982,7 @@ int main(void)
 	tcase_add_loop_test(tc, the_first_part_fails_before_the_others_start, 0, 2);
 	tcase_add_test(tc, parts_go_on_where_there_was_no_room);
 	tcase_add_test(tc, a_message_with_many_segments_is_gathered);
+	tcase_add_test(tc, a_message_without_a_buffer_waits);
 	tcase_add_loop_test(tc, a_write_with_immediate_data_in_parts, 0, 2);
 	suite_add_tcase(suite, tc);
 
