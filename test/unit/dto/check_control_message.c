@@ -280,6 +280,84 @@ START_TEST(reader_announces_used_control_messages)
 }
 END_TEST
 
+static void use_half_a_window(uint32_t first)
+{
+	for (uint32_t i = first; i < first + DOFI_CTRL_MSG_WINDOW / 2; i++) {
+		arrive_about(i, i);
+		ck_assert(dofi_ctrl_msg_use(&ep, i));
+	}
+}
+
+/* Each half of a window is announced once. */
+START_TEST(the_count_of_used_control_messages_goes_on)
+{
+	for (uint32_t n = 0; n < 3; n++) {
+		use_half_a_window(n * DOFI_CTRL_MSG_WINDOW / 2);
+		ck_assert_uint_eq(ep.answers_due, DOFI_CTRL_MSGS_DUE);
+		ck_assert_int_eq(seen.stalled, (int)n + 1);
+		ep.answers_due = 0;
+		ck_assert(dofi_ctrl_msg_send_used(&ep));
+		ck_assert_int_eq(seen.sent, (int)n + 1);
+		ck_assert_uint_eq(seen.ctrl_msg.value, (n + 1) * DOFI_CTRL_MSG_WINDOW / 2);
+		ck_assert_uint_eq(seen.size, BARE);
+	}
+}
+END_TEST
+
+static void fill_the_window(void)
+{
+	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW; i++)
+		ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 0);
+	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 1);
+}
+
+START_TEST(a_peer_that_has_used_all_opens_the_window)
+{
+	const struct dofi_ctrl_msg used = {.number = OURS,
+					   .kind = DOFI_CTRL_USED,
+					   .value = DOFI_CTRL_MSG_WINDOW};
+
+	fill_the_window();
+	arrive(&used, BARE);
+	ck_assert_int_eq(seen.issued, 1);
+	fill_the_window();
+}
+END_TEST
+
+/* Other members of the record do not matter for it. */
+START_TEST(an_invalidation_is_kept_for_its_message)
+{
+	const struct dofi_ctrl_msg ctrl_msg = {.number = OURS,
+					       .kind = DOFI_CTRL_INVALIDATE,
+					       .value = 77,
+					       .message = 6};
+
+	arrive(&ctrl_msg, BARE);
+	ck_assert_int_eq(seen.noted, 1);
+	ck_assert_uint_eq(seen.message, 6);
+	ck_assert(dofi_ctrl_msg_use(&ep, 6));
+	ck_assert_uint_eq(ep.ctrl.kind, DOFI_CTRL_INVALIDATE);
+	ck_assert_uint_eq(ep.ctrl.value, 77);
+	ck_assert_uint_eq(ep.ctrl.length, 0);
+}
+END_TEST
+
+/* The last slot, and the first number that is none. */
+START_TEST(slots_of_operations_have_a_limit)
+{
+	struct dofi_ctrl_msg ctrl_msg = {.number = OURS, .kind = DOFI_CTRL_ATOMIC};
+	uint32_t flag = _i ? DOFI_CTRL_ANSWER : 0;
+
+	ctrl_msg.value = flag | (DOFI_CTRL_SLOTS - 1);
+	arrive(&ctrl_msg, DOFI_CTRL_MSG_MAX);
+	ck_assert_int_eq(seen.slots, 1);
+	ck_assert_uint_eq(seen.value, ctrl_msg.value);
+	ctrl_msg.value = flag | DOFI_CTRL_SLOTS;
+	arrive(&ctrl_msg, DOFI_CTRL_MSG_MAX);
+	ck_assert_int_eq(seen.slots, 1);
+}
+END_TEST
+
 START_TEST(more_than_the_window_are_dropped)
 {
 	for (uint32_t i = 0; i < 2 * DOFI_CTRL_MSG_WINDOW; i++)
@@ -372,6 +450,7 @@ START_TEST(control_messages_wait_for_unfenced_writes)
 		       add = {.op = DOFI_OP_FETCH_ADD};
 
 	ep.reads = 1;
+	ep.unfenced = true;
 	ck_assert(dofi_ctrl_msg_may_start(&ep, &write));
 	ck_assert(!dofi_ctrl_msg_may_start(&ep, &invalidate));
 	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
@@ -380,6 +459,8 @@ START_TEST(control_messages_wait_for_unfenced_writes)
 	ck_assert(dofi_ctrl_msg_may_start(&ep, &invalidate));
 	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
 	ep.writes = 0;
+	ck_assert_int_eq(seen.synced, 0); /* first they have to complete */
+	ep.unfenced = false;
 	ck_assert(dofi_ctrl_msg_may_start(&ep, &add));
 	ep.unfenced = true; /* completed, but perhaps not arrived yet */
 	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
@@ -404,6 +485,10 @@ int main(void)
 	tcase_add_test(tc, control_message_comes_before_its_message);
 	tcase_add_test(tc, message_comes_before_its_control_message);
 	tcase_add_test(tc, reader_announces_used_control_messages);
+	tcase_add_test(tc, the_count_of_used_control_messages_goes_on);
+	tcase_add_test(tc, a_peer_that_has_used_all_opens_the_window);
+	tcase_add_test(tc, an_invalidation_is_kept_for_its_message);
+	tcase_add_loop_test(tc, slots_of_operations_have_a_limit, 0, 2);
 	tcase_add_test(tc, more_than_the_window_are_dropped);
 	tcase_add_test(tc, operations_in_control_slots);
 	tcase_add_test(tc, invalid_control_messages_are_ignored);
