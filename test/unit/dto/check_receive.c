@@ -549,6 +549,24 @@ START_TEST(a_message_that_waits_brings_its_credits_later)
 }
 END_TEST
 
+/* The length of such a message is its own. */
+START_TEST(a_message_that_waits_keeps_its_length)
+{
+	begin(_i);
+	ia.uses_ctrl_msgs = true;
+	ia.trans = ep.trans = &numbered;
+	ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
+	arrive(0, 0, 9, numbered_as(0) | DOFI_UPDATE_CTRL_MSG);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ep.ctrl_msgs->kept[0].ctrl.kind = DOFI_CTRL_INVALIDATE; /* of no context, so it fails */
+	dofi_lock(&ep.lock);
+	dofi_receive_ctrl_arrived(&ep, 0);
+	dofi_unlock(&ep.lock);
+	ck_assert_uint_eq(event_at(0)->op, DOFI_OP_RECV_INVALIDATE);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_RECV_DATA), 9);
+}
+END_TEST
+
 /* The connection breaks, whatever the control message says. */
 START_TEST(a_failure_waits_for_no_control_message)
 {
@@ -748,6 +766,25 @@ START_TEST(the_place_in_the_ring_tells_the_message)
 	arrive((base + 2) % SLOTS, 0, 7, 0);
 	expect_completion(1, (base + 2) % SLOTS, DAT_DTO_SUCCESS, 7);
 	expect_immediate(2, (base + 3) % SLOTS, 5, 50);
+}
+END_TEST
+
+/* Both come before the messages in front of them. */
+START_TEST(a_control_message_comes_before_its_message)
+{
+	begin(OF_EP);
+	ia.uses_ctrl_msgs = true;
+	ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
+	ctrl_msg_about(2, 4);
+	arrive(2, 0, 0, DOFI_UPDATE_CTRL_MSG);
+	ck_assert_int_eq(slots[2].wr.state, DOFI_WR_DONE);
+	ck_assert_uint_eq(ep.ctrl_msgs->used, 1);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	arrive(0, 0, 5, 0);
+	arrive(1, 0, 6, 0);
+	expect_completion(0, 0, DAT_DTO_SUCCESS, 5);
+	expect_completion(1, 1, DAT_DTO_SUCCESS, 6);
+	expect_immediate(2, 2, 4, 40);
 }
 END_TEST
 
@@ -1052,6 +1089,7 @@ int main(void)
 	tcase_add_loop_test(both, a_truncated_message_behind_a_failure, 0, KINDS);
 	tcase_add_loop_test(both, immediate_data_for_a_receive_without_segments, 0, KINDS);
 	tcase_add_loop_test(both, a_message_that_waits_brings_its_credits_later, 0, KINDS);
+	tcase_add_loop_test(both, a_message_that_waits_keeps_its_length, 0, KINDS);
 	tcase_add_loop_test(both, a_receive_without_a_buffer_is_not_given, 0, KINDS);
 	suite_add_tcase(suite, both);
 	tcase_add_checked_fixture(of_ep, setup, teardown);
@@ -1059,6 +1097,7 @@ int main(void)
 	tcase_add_test(of_ep, cancelled_receives_wait_for_the_flush);
 	tcase_add_test(of_ep, one_failure_ends_a_connection);
 	tcase_add_test(of_ep, the_place_in_the_ring_tells_the_message);
+	tcase_add_test(of_ep, a_control_message_comes_before_its_message);
 	tcase_add_test(of_ep, a_control_message_about_no_receive_waits);
 	tcase_add_test(of_ep, a_failure_waits_for_no_control_message);
 	tcase_add_test(of_ep, a_receive_that_waited_is_scattered);

@@ -7,6 +7,7 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/dto/bounce.h"
+#include "../../../prov/ofi/dto/control_message.h"
 #include "../../../prov/ofi/dto/ep_attr.h"
 #include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/object/ia.h"
@@ -119,10 +120,51 @@ static ssize_t take_immediate(struct dofi_ep *from, struct dofi_wr *wr, uint32_t
 	return ret;
 }
 
+/* Control records, control messages and empty messages. */
+static struct {
+	unsigned int records, ctrl_msgs, empty;
+	uint64_t record;
+} about;
+
+static ssize_t take_record(struct dofi_ep *from, const void *record, size_t size, uint64_t raddr,
+			   uint64_t rkey, uint64_t data)
+{
+	(void)raddr, (void)rkey;
+	ck_assert_ptr_eq(from, &ep);
+	ck_assert_ptr_null(record);
+	ck_assert_uint_eq(size, 0);
+	about.records++;
+	about.record = data;
+	return 0;
+}
+
+static ssize_t take_empty(struct dofi_ep *from, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(from, &ep);
+	ck_assert_int_eq(wr->op, DOFI_OP_WRITE_IMM);
+	ck_assert_uint_eq(about.records, 1);
+	about.empty++;
+	return 0;
+}
+
+static ssize_t take_ctrl_msg(struct dofi_ep *from, const void *bytes, size_t size)
+{
+	const struct dofi_ctrl_msg *ctrl_msg = bytes;
+
+	(void)size;
+	ck_assert_ptr_eq(from, &ep);
+	about.ctrl_msgs++;
+	about.record = ctrl_msg->value;
+	return 0;
+}
+
 static const struct dofi_trans_ops fabric = {.send = take_send,
 					     .read = take_read,
 					     .write_data = take_write_data,
 					     .write_immediate = take_immediate,
+					     .write_ctrl = take_record,
+					     .send_empty = take_empty,
+					     .ctrl_msg = take_ctrl_msg,
 					     .write = take_write,
 					     .has_eq = true};
 
@@ -859,6 +901,74 @@ START_TEST(a_write_with_immediate_data_in_parts)
 }
 END_TEST
 
+static struct dofi_ctrl_msgs ctrl_msgs;
+
+/* By records, by the device, or by control messages. */
+enum way { RECORDS, DEVICE, MESSAGES, WAYS };
+
+static struct dofi_wr *post_immediate(enum way way)
+{
+	struct dofi_wr *wr;
+
+	open_short(2);
+	ia.has_immediates = way == DEVICE;
+	ep.ctrl_msgs = way == MESSAGES ? &ctrl_msgs : NULL;
+	ep.peer.ctrl_msgs = ep.peer.ctrl_known = true;
+	room = 0;
+	wr = post(DOFI_OP_WRITE_IMM, 0, 40, quarters, 3);
+	*dofi_wr_immediate(&ep.req, wr) = 0xabcd;
+	room = -1;
+	issue();
+	return wr;
+}
+
+/* The message, or what stands for it, goes with the last part or behind all of them. */
+START_TEST(immediate_data_follow_all_parts)
+{
+	static const char ways[] = {[RECORDS] = 'd', [DEVICE] = 'i', [MESSAGES] = 0};
+	enum way way = (enum way)_i;
+	struct dofi_wr *wr = post_immediate(way);
+
+	if (ia.writes_overtake) {
+		ck_assert_uint_eq(nops, 1);
+		ck_assert_uint_eq(ep.nsent, 0);
+		ck_assert_uint_eq(ep.req.issue, 0);
+		ck_assert_int_eq(wr->state, DOFI_WR_QUEUED);
+		end(0, 0);
+	}
+	ck_assert_uint_eq(nops, 2);
+	expect_op(0, 0, 20);
+	expect_op(1, 20, 20);
+	ck_assert_int_eq(ops[0].way, 0);
+	ck_assert_int_eq(ops[1].way, ways[way]);
+	ck_assert_uint_eq(ep.nsent, way != MESSAGES);
+	ck_assert_uint_eq(ep.req.issue, way != MESSAGES);
+	ck_assert(ep.unfenced == (ia.order == DOFI_FENCE));
+	if (way == DEVICE)
+		ck_assert_uint_eq(ops[1].data, 0xabcd);
+	for (unsigned int i = 0; i < 2; i++) {
+		expect_no_event();
+		if (!ops[i].is_over)
+			end(i, 0);
+	}
+	ck_assert_uint_eq(about.records, way == RECORDS);
+	ck_assert_uint_eq(about.empty, way == RECORDS);
+	ck_assert_uint_eq(about.ctrl_msgs, way == MESSAGES);
+	if (way != DEVICE)
+		ck_assert_uint_eq((uint32_t)about.record, 0xabcd);
+	if (way == MESSAGES) {
+		expect_no_event();
+		ck_assert_uint_eq(nops, 3);
+		ck_assert_ptr_eq(ops[2].context, wr);
+		end(2, 0);
+	}
+	ck_assert_uint_eq(ep.nsent, 1);
+	ck_assert_uint_eq(ep.req.issue, 1);
+	expect_event(0, DAT_DTO_SUCCESS, 40);
+	ck_assert_uint_eq(dofi_ring_count(&ep.parts), 0);
+}
+END_TEST
+
 /* --- any order --- */
 
 static unsigned int seed;
@@ -984,6 +1094,7 @@ int main(void)
 	tcase_add_test(tc, a_message_with_many_segments_is_gathered);
 	tcase_add_test(tc, a_message_without_a_buffer_waits);
 	tcase_add_loop_test(tc, a_write_with_immediate_data_in_parts, 0, 2);
+	tcase_add_loop_test(tc, immediate_data_follow_all_parts, RECORDS, WAYS);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("unordered");
@@ -1000,6 +1111,7 @@ int main(void)
 	tcase_add_test(tc, a_read_with_many_segments_is_one_request);
 	tcase_add_test(tc, a_write_with_many_segments_is_one_request);
 	tcase_add_test(tc, parts_of_equal_size);
+	tcase_add_loop_test(tc, immediate_data_follow_all_parts, DEVICE, WAYS);
 	tcase_add_loop_test(tc, parts_complete_in_any_order, 1, 101);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
