@@ -806,6 +806,20 @@ START_TEST(a_control_message_about_no_receive_waits)
 }
 END_TEST
 
+/* A transport that has found the message by the EP holds its lock already. */
+START_TEST(a_completion_with_the_lock_held)
+{
+	begin(OF_EP);
+	dofi_lock(&ep.lock);
+	dofi_receive_done_held(&slots[0].wr, 11,
+			       DOFI_UPDATE_CREDIT | 1u << DOFI_UPDATE_CREDIT_SHIFT);
+	dofi_unlock(&ep.lock);
+	expect_completion(0, 0, DAT_DTO_SUCCESS, 11);
+	ck_assert_uint_eq(ep.credit_total, 1);
+	ck_assert_uint_eq(ep.recv.head, 1);
+}
+END_TEST
+
 /* DTO-074 */
 START_TEST(receives_end_in_the_order_of_their_posts)
 {
@@ -1093,6 +1107,7 @@ int main(void)
 	tcase_add_loop_test(both, a_receive_without_a_buffer_is_not_given, 0, KINDS);
 	suite_add_tcase(suite, both);
 	tcase_add_checked_fixture(of_ep, setup, teardown);
+	tcase_add_test(of_ep, a_completion_with_the_lock_held);
 	tcase_add_test(of_ep, receives_end_in_the_order_of_their_posts);
 	tcase_add_test(of_ep, cancelled_receives_wait_for_the_flush);
 	tcase_add_test(of_ep, one_failure_ends_a_connection);
