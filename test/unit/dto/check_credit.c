@@ -309,6 +309,72 @@ START_TEST(a_stream_carries_credits)
 }
 END_TEST
 
+/* What the peer knew, how many messages it has sent since, and the receives by now. */
+static const struct {
+	uint32_t announced, nreceived, issued, total;
+	bool due, urgent;
+} updates[] = {
+	{4, 0, 4, 4, false, false},
+	{4, 4, 4, 4, false, false},
+	{4, 4, 3, 4, false, false},
+	{4, 0, 7, 7, false, false},
+	{4, 0, 8, 8, true, false},
+	{4, 1, 8, 8, true, false},
+	{4, 2, 8, 8, true, true},
+	{4, 3, 5, 5, true, false},
+	{4, 4, 5, 5, true, true},
+	{0, 0, 1, 1, true, true},
+	{UINT32_MAX, UINT32_MAX, 1, 1, true, true}, /* they wrap */
+	{UINT32_MAX - 2, UINT32_MAX - 4, 0, 0, true, false},
+};
+
+/*
+ * A message carries an update when the peer has no more credits than the update adds; a separate
+ * one is sent at half of that.
+ */
+START_TEST(when_a_credit_update_is_due)
+{
+	static const enum dofi_credit_mode modes[] = {DOFI_CREDITS_CARRIED, DOFI_CREDITS_WRITTEN,
+						      DOFI_CREDITS_NONE};
+
+	ep[0].announced = updates[_i].announced;
+	ep[0].nreceived = updates[_i].nreceived;
+	ep[0].recv.issue = updates[_i].issued;
+	ck_assert_uint_eq(dofi_credit_total(&ep[0]), updates[_i].total);
+	for (int i = 0; i < 3; i++) {
+		ep[0].credit_mode = (uint8_t)modes[i];
+		ck_assert(dofi_credit_due(&ep[0]) ==
+			  (modes[i] == DOFI_CREDITS_CARRIED && updates[_i].due));
+		ck_assert(dofi_credit_urgent(&ep[0]) ==
+			  (modes[i] != DOFI_CREDITS_NONE && updates[_i].urgent));
+	}
+}
+END_TEST
+
+START_TEST(an_update_has_the_total_and_the_flag)
+{
+	ep[0].recv.issue = 5;
+	for (uint32_t solicited = 0; solicited < 2; solicited++) {
+		ep[0].credit_mode = DOFI_CREDITS_NONE;
+		ck_assert_uint_eq(dofi_credit_update(&ep[0], solicited), solicited);
+		ep[0].credit_mode = DOFI_CREDITS_CARRIED;
+		ck_assert_uint_eq(dofi_credit_update(&ep[0], solicited),
+				  solicited | DOFI_UPDATE_CREDIT | 5u << DOFI_UPDATE_CREDIT_SHIFT);
+	}
+}
+END_TEST
+
+START_TEST(only_a_peer_with_credits_makes_a_sender_wait)
+{
+	ep[1].nsent = ep[1].credit_total = 3;
+	ck_assert(!dofi_credit_out(&ep[1]));
+	ep[1].peer.credits = true;
+	ck_assert(dofi_credit_out(&ep[1]));
+	ep[1].credit_total = 4;
+	ck_assert(!dofi_credit_out(&ep[1]));
+}
+END_TEST
+
 /* An update that was overtaken by a newer one, and counts that wrap. */
 START_TEST(an_update_only_adds)
 {
@@ -412,6 +478,10 @@ int main(void)
 	tcase_add_test(tcase, a_handshake_counts_all_receives_that_are_posted);
 	tcase_add_loop_test(tcase, only_a_credit_word_is_cleared, 0, 2);
 	tcase_add_test(tcase, a_stream_carries_credits);
+	tcase_add_loop_test(tcase, when_a_credit_update_is_due, 0,
+			    sizeof(updates) / sizeof(updates[0]));
+	tcase_add_test(tcase, an_update_has_the_total_and_the_flag);
+	tcase_add_test(tcase, only_a_peer_with_credits_makes_a_sender_wait);
 	tcase_add_loop_test(tcase, an_update_only_adds, 0, 6);
 	tcase_add_loop_test(tcase, an_IA_has_a_target_for_updates, 0, 4);
 	return t_run(suite);

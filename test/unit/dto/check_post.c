@@ -666,6 +666,58 @@ START_TEST(requests_with_flags_take_the_slow_path)
 }
 END_TEST
 
+/* --- segments --- */
+
+/* One segment takes the fast path, two take the slow one. */
+static DAT_RETURN post_with(enum dofi_op op, int n, unsigned int privileges)
+{
+	lmr.privileges = (DAT_MEM_PRIV_FLAGS)privileges;
+	ep.reads = 0;
+	remote.segment_length = 8 * (DAT_VLEN)n;
+	return post(op, n, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+START_TEST(memory_that_is_read_or_written_needs_the_right_for_it)
+{
+	const unsigned int in = DAT_MEM_PRIV_LOCAL_WRITE_FLAG, out = DAT_MEM_PRIV_LOCAL_READ_FLAG;
+	enum dofi_op op = ops[_i / 2];
+	bool inward = op == DOFI_OP_READ || op == DOFI_OP_RECV;
+	int n = 1 + _i % 2;
+
+	ck_assert_int_eq(post_with(op, n, inward ? out : in),
+			 DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0));
+	ck_assert_int_eq(post_with(op, n,
+				   DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG),
+			 DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0));
+	expect(op, 0, 0);
+	ck_assert_int_eq(post_with(op, n, inward ? in : out), DAT_SUCCESS);
+	expect(op, 1, 0);
+}
+END_TEST
+
+/* The last segment that fits, one that is longer, and one in front of the memory. */
+START_TEST(segments_lie_in_their_memory)
+{
+	static const struct {
+		uint64_t offset;
+		uint32_t length;
+		bool fits;
+	} cases[] = {{0, 8, true},      {4088, 8, true},   {4089, 8, false}, {4095, 1, true},
+		     {4096, 1, false},  {4097, 1, false},  {0, 64, true},    {4032, 64, true},
+		     {4033, 64, false}, {-1ull, 8, false}, {-8ull, 8, false}};
+	enum dofi_op op = ops[_i % N_OPS];
+	int i = _i / N_OPS;
+
+	segments[0].virtual_address = BASE + cases[i].offset;
+	segments[0].segment_length = remote.segment_length = cases[i].length;
+	ck_assert_int_eq(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG),
+			 cases[i].fits ? DAT_SUCCESS : DOFI_BAD_ARG(3));
+	expect(op, cases[i].fits, 0);
+	if (cases[i].fits)
+		ck_assert_uint_eq((uintptr_t)fabric.iov[0].iov_base, 0x770000 + cases[i].offset);
+}
+END_TEST
+
 /* --- flags --- */
 
 START_TEST(each_operation_has_its_flags)
@@ -787,6 +839,9 @@ static TCase *paths(void)
 	tcase_add_loop_test(tc, the_fast_path_has_a_limit_for_writes_and_one_for_others, 0, N_OPS);
 	tcase_add_loop_test(tc, all_else_is_checked_by_the_slow_path, 0, N_OPS * N_SLOW);
 	tcase_add_loop_test(tc, requests_with_flags_take_the_slow_path, 0, N_REQUESTS);
+	tcase_add_loop_test(tc, memory_that_is_read_or_written_needs_the_right_for_it, 0,
+			    2 * N_OPS);
+	tcase_add_loop_test(tc, segments_lie_in_their_memory, 0, 11 * N_OPS);
 	tcase_add_loop_test(tc, each_operation_has_its_flags, 0, 3 * N_OPS);
 	tcase_add_loop_test(tc, a_post_takes_along_what_waits, 0, N_OPS);
 	tcase_add_loop_test(tc, a_request_that_fails_at_once_does_not_wait, 0, 4);

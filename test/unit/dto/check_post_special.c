@@ -450,6 +450,7 @@ START_TEST(immediate_data_alone)
 	struct dofi_wr *wr;
 
 	usual_arguments(IMMEDIATE);
+	memset(slots, _i ? 0xa5 : 0, sizeof(slots));
 	with.n = 0;
 	with.remote = _i ? &remote : NULL;
 	wr = accepts(IMMEDIATE);
