@@ -522,6 +522,71 @@ START_TEST(a_refusal_in_the_middle)
 }
 END_TEST
 
+/*
+ * Writes may overtake each other, and fences keep later operations behind them. So what is behind
+ * the write need not wait for it, but the write itself stays in the ring until its last part is
+ * given.
+ */
+START_TEST(a_last_part_waits_where_there_are_fences)
+{
+	struct dofi_wr *wr;
+
+	ia.writes_overtake = true;
+	open_ep(NIOV);
+	wr = post_write(0, 100);
+	ck_assert_uint_eq(nops, 1);
+	ck_assert_uint_eq(ep.req.issue, 0);
+	ck_assert_int_eq(wr->state, DOFI_WR_QUEUED);
+	end(0, 0);
+	ck_assert_uint_eq(nops, 2);
+	expect_op(1, 96, 4);
+	ck_assert_uint_eq(ep.req.issue, 1);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	expect_no_event();
+	end(1, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 100);
+	ck_assert_uint_eq(ep.writes, 0);
+}
+END_TEST
+
+/* A message that is under way has none, whatever a former request of its slot has left there. */
+START_TEST(only_writes_owe_a_last_part)
+{
+	static const uint64_t half[] = {4};
+	struct dofi_wr *message;
+
+	open_ep(NIOV);
+	message = post(DOFI_OP_SEND, 0, 8, half, 1);
+	message->rdma.given = 1;
+	post_write(100, 100);
+	ck_assert_uint_eq(nops, 2);
+	refusals = 1;
+	end(1, 0);
+	ck_assert(ep.owing);
+	issue();
+	ck_assert_uint_eq(nops, 3);
+	expect_op(2, 192, 8);
+	end(2, 0);
+	end(0, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 8);
+	expect_event(1, DAT_DTO_SUCCESS, 100);
+	ck_assert_uint_eq(nops, 3);
+}
+END_TEST
+
+/* The flush will end the request. */
+START_TEST(no_last_part_without_a_path)
+{
+	open_ep(NIOV);
+	post_write(0, 100);
+	ep.path_up = false;
+	end(0, 0);
+	ck_assert_uint_eq(nops, 1);
+	ck_assert(!ep.owing);
+	expect_no_event();
+}
+END_TEST
+
 /* There is room for fewer parts than requests. All requests complete in order. */
 START_TEST(more_writes_than_parts)
 {
@@ -591,6 +656,7 @@ START_TEST(a_failed_part_fails_the_write)
 	post_write(200, 100);
 	end(0, FI_EACCES);
 	ck_assert(ep.faulty);
+	ck_assert_uint_eq(ep.req.issue, 2); /* both were issued before */
 	expect_event(0, DAT_DTO_ERR_REMOTE_ACCESS, 0);
 	ck_assert_uint_eq(nops, ia.writes_overtake ? 2 : 4); /* no part follows the failed one */
 	/* Completions of the remaining parts are ignored. */
@@ -1079,6 +1145,7 @@ int main(void)
 	tcase_add_test(tc, the_word_shrinks_to_its_segment);
 	tcase_add_test(tc, a_refusal_is_tried_again);
 	tcase_add_test(tc, a_refusal_in_the_middle);
+	tcase_add_test(tc, a_last_part_waits_where_there_are_fences);
 	tcase_add_test(tc, more_writes_than_parts);
 	tcase_add_test(tc, suppressed_writes_have_no_event);
 	tcase_add_test(tc, a_failed_part_fails_the_write);
@@ -1101,6 +1168,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup_unordered, teardown);
 	tcase_add_test(tc, last_part_waits_for_the_others);
 	tcase_add_test(tc, last_part_waits_for_all_parts);
+	tcase_add_test(tc, only_writes_owe_a_last_part);
+	tcase_add_test(tc, no_last_part_without_a_path);
 	tcase_add_test(tc, a_refusal_is_tried_again);
 	tcase_add_test(tc, more_writes_than_parts);
 	tcase_add_test(tc, a_waiting_last_part_gets_room_later);
