@@ -718,6 +718,35 @@ START_TEST(segments_lie_in_their_memory)
 }
 END_TEST
 
+/* DTO-012: what moves no bytes is left out, whatever it names. */
+START_TEST(empty_segments_are_not_looked_at)
+{
+	enum dofi_op op = ops[_i / 2];
+	int empty = _i % 2;
+
+	segments[empty] = (DAT_LMR_TRIPLET){.virtual_address = 1, .lmr_context = 99};
+	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(op, 1, 0);
+	ck_assert_uint_eq(fabric.niov, 1);
+	ck_assert_uint_eq((uintptr_t)fabric.iov[0].iov_base, empty ? 0x770000 : 0x770020);
+	ck_assert_ptr_eq(fabric.desc, &lmr);
+}
+END_TEST
+
+/* Each of them is checked. */
+START_TEST(one_wrong_segment_is_enough)
+{
+	enum dofi_op op = ops[_i / 2];
+
+	remote.segment_length = 16;
+	segments[_i % 2].lmr_context = 99;
+	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG),
+			 DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0));
+	expect(op, 0, 0);
+	ck_assert_uint_eq(fabric.calls, 0);
+}
+END_TEST
+
 /* --- flags --- */
 
 START_TEST(each_operation_has_its_flags)
@@ -842,6 +871,8 @@ static TCase *paths(void)
 	tcase_add_loop_test(tc, memory_that_is_read_or_written_needs_the_right_for_it, 0,
 			    2 * N_OPS);
 	tcase_add_loop_test(tc, segments_lie_in_their_memory, 0, 11 * N_OPS);
+	tcase_add_loop_test(tc, empty_segments_are_not_looked_at, 0, 2 * N_OPS);
+	tcase_add_loop_test(tc, one_wrong_segment_is_enough, 0, 2 * N_OPS);
 	tcase_add_loop_test(tc, each_operation_has_its_flags, 0, 3 * N_OPS);
 	tcase_add_loop_test(tc, a_post_takes_along_what_waits, 0, N_OPS);
 	tcase_add_loop_test(tc, a_request_that_fails_at_once_does_not_wait, 0, 4);
