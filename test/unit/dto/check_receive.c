@@ -923,7 +923,7 @@ START_TEST(held_messages_return_their_buffers_at_the_end)
 	ia.trans = ep.trans = &numbered;
 	arrive(0, 0, 10, numbered_as(1));
 	dofi_lock(&ep.lock);
-	dofi_srq_forget_held(&ep);
+	dofi_release_flushed(&ep, DAT_DTO_ERR_FLUSHED);
 	dofi_unlock(&ep.lock);
 	ck_assert_ptr_null(ep.held);
 	ck_assert_uint_eq(seen.reposted, 1);

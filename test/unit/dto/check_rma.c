@@ -7,6 +7,7 @@
 
 #include "../../../prov/ofi/dto/ep_attr.h"
 #include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/dto/op_context.h"
 #include "../../../prov/ofi/dto/rma.h"
 #include "../../../prov/ofi/dto/ring.h"
 #include "../../../prov/ofi/fabric/select.h"
@@ -353,6 +354,7 @@ START_TEST(a_look_at_the_peers_table)
 	ck_assert_ptr_eq(seen.desc, &descs[1]);
 	ck_assert_uint_eq(seen.dest, DEST);
 	ck_assert_ptr_eq(seen.context, (char *)wr - ia.context_gap);
+	ck_assert_ptr_eq(dofi_context_wr(&ia, (void *)(uintptr_t)seen.context), wr);
 	ck_assert_uint_eq(seen.targets[0].addr, 48);
 	ck_assert_uint_eq(seen.targets[0].len, 16);
 	ck_assert_uint_eq(seen.targets[0].key, 55);

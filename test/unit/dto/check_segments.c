@@ -537,6 +537,7 @@ START_TEST(a_last_part_waits_where_there_are_fences)
 	ck_assert_uint_eq(nops, 1);
 	ck_assert_uint_eq(ep.req.issue, 0);
 	ck_assert_int_eq(wr->state, DOFI_WR_QUEUED);
+	ck_assert(!ep.refused && !ep.stall.waits); /* a completion continues it */
 	end(0, 0);
 	ck_assert_uint_eq(nops, 2);
 	expect_op(1, 96, 4);
