@@ -450,6 +450,7 @@ START_TEST(last_part_waits_for_the_others)
 	ck_assert(!ops[4].is_write);
 	end(4, 0);
 	expect_event(2, DAT_DTO_SUCCESS, 8);
+	ck_assert(!ep.refused && !ep.stall.waits);
 }
 END_TEST
 
@@ -622,6 +623,7 @@ START_TEST(a_waiting_last_part_gets_room_later)
 		end(i, 0);
 	ck_assert_uint_eq(nops, PARTS);
 	ck_assert(ep.owing);
+	ck_assert(!ep.refused && !ep.stall.waits); /* a completion makes room */
 	end(0, 0);
 	ck_assert_uint_eq(nops, 2 * PARTS);
 	ck_assert(!ep.owing);
