@@ -363,6 +363,7 @@ START_TEST(more_than_the_window_are_dropped)
 	for (uint32_t i = 0; i < 2 * DOFI_CTRL_MSG_WINDOW; i++)
 		arrive_about(i, i);
 	ck_assert_uint_eq(kept(), DOFI_CTRL_MSG_WINDOW);
+	ck_assert_int_eq(seen.noted, (int)DOFI_CTRL_MSG_WINDOW);
 	ck_assert(dofi_ctrl_msg_has_arrived(&ep, DOFI_CTRL_MSG_WINDOW - 1));
 	ck_assert(!dofi_ctrl_msg_has_arrived(&ep, DOFI_CTRL_MSG_WINDOW));
 	dofi_ctrl_msgs_reset(&ep);
@@ -390,6 +391,9 @@ START_TEST(operations_in_control_slots)
 	ck_assert_uint_eq(seen.value, 2);
 	ck_assert_mem_eq(&ep.ctrl_msgs->slots.requests[2], &request,
 			 offsetof(struct dofi_atomic_request, answer_key));
+	ck_assert_uint_eq(ep.ctrl_msgs->slots.requests[2].answer_key, 0);
+	ck_assert_uint_eq(ep.ctrl_msgs->slots.requests[2].answer_address, 0);
+	ck_assert_uint_eq(ep.ctrl_msgs->slots.requests[3].op, 0);
 
 	ck_assert_int_eq(dofi_ctrl_msg_answer(&ep, DOFI_CTRL_ANSWER | 3, &answer), 0);
 	ctrl_msg = seen.ctrl_msg;
@@ -405,6 +409,35 @@ START_TEST(operations_in_control_slots)
 	ctrl_msg.value = UINT32_MAX & ~DOFI_CTRL_ANSWER;
 	arrive(&ctrl_msg, DOFI_CTRL_MSG_MAX);
 	ck_assert_int_eq(seen.slots, 2);
+}
+END_TEST
+
+/* Whatever the peer has written to the slots, which lie behind. */
+START_TEST(no_message_is_found_in_the_slots)
+{
+	memset(&ep.ctrl_msgs->slots, 5, sizeof(ep.ctrl_msgs->slots));
+	ck_assert(!dofi_ctrl_msg_has_arrived(&ep, 0x05050505));
+	ck_assert(!dofi_ctrl_msg_has_arrived(&ep, 0));
+}
+END_TEST
+
+/* A longer message than its kind needs, as for another kind. */
+START_TEST(a_control_message_has_the_effect_of_its_kind)
+{
+	static const struct {
+		enum dofi_ctrl_kind kind;
+		int noted, slots, issued;
+	} cases[] = {{DOFI_CTRL_IMMEDIATE, 1, 0, 0},
+		     {DOFI_CTRL_INVALIDATE, 1, 0, 0},
+		     {DOFI_CTRL_ATOMIC, 0, 1, 0},
+		     {DOFI_CTRL_USED, 0, 0, 1},
+		     {DOFI_CTRL_CREDIT, 0, 0, 0}};
+	const struct dofi_ctrl_msg ctrl_msg = {.number = OURS, .kind = cases[_i].kind};
+
+	arrive(&ctrl_msg, DOFI_CTRL_MSG_MAX);
+	ck_assert_int_eq(seen.noted, cases[_i].noted);
+	ck_assert_int_eq(seen.slots, cases[_i].slots);
+	ck_assert_int_eq(seen.issued, cases[_i].issued);
 }
 END_TEST
 
@@ -491,6 +524,8 @@ int main(void)
 	tcase_add_loop_test(tc, slots_of_operations_have_a_limit, 0, 2);
 	tcase_add_test(tc, more_than_the_window_are_dropped);
 	tcase_add_test(tc, operations_in_control_slots);
+	tcase_add_test(tc, no_message_is_found_in_the_slots);
+	tcase_add_loop_test(tc, a_control_message_has_the_effect_of_its_kind, 0, 5);
 	tcase_add_test(tc, invalid_control_messages_are_ignored);
 	tcase_add_test(tc, an_EP_without_control_messages);
 	tcase_add_test(tc, control_messages_wait_for_unfenced_writes);

@@ -393,7 +393,9 @@ START_TEST(each_kind_has_its_limit)
 			 DAT_SUCCESS);
 	ck_assert_int_eq(DAT_GET_TYPE(post(DOFI_OP_WRITE, 1, DAT_COMPLETION_DEFAULT_FLAG)),
 			 DAT_INVALID_PARAMETER);
+	ck_assert_int_eq(post(DOFI_OP_RECV, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
 	ia.limits.max_message = LONGEST;
+	ck_assert_int_eq(post(DOFI_OP_RECV, 1, DAT_COMPLETION_DEFAULT_FLAG), DOFI_BAD_ARG(3));
 	ia.limits.max_rdma = LONGEST + 1;
 	ck_assert_int_eq(DAT_GET_TYPE(post(DOFI_OP_SEND, 1, DAT_COMPLETION_DEFAULT_FLAG)),
 			 DAT_INVALID_PARAMETER);
@@ -606,11 +608,18 @@ START_TEST(the_fast_path_has_a_limit_for_writes_and_one_for_others)
 	uint64_t *limit = op == DOFI_OP_WRITE ? &ia.limits.plain_write : &ia.limits.plain;
 
 	let_the_slow_path_refuse();
+	ep.attr.max_request_iov = ep.attr.max_recv_iov = ep.attr.max_rdma_read_iov =
+		ep.attr.max_rdma_write_iov = 1;
 	*limit = 7;
 	ck_assert(!takes_the_fast_path(op, DAT_COMPLETION_DEFAULT_FLAG));
 	*limit = 8;
 	ck_assert(takes_the_fast_path(op, DAT_COMPLETION_DEFAULT_FLAG));
 	expect(op, 1, 0);
+	ia.limits.max_message = ia.limits.max_rdma = 0;
+	segments[0].segment_length = remote.segment_length = *limit = 1;
+	ep.reads = 0;
+	ck_assert(takes_the_fast_path(op, DAT_COMPLETION_DEFAULT_FLAG));
+	expect(op, 2, 0);
 }
 END_TEST
 
@@ -906,8 +915,8 @@ START_TEST(a_full_ring_without_completions_refuses_the_post)
 {
 	fill_rings();
 	last_look = 2;
-	ck_assert_int_eq(DAT_GET_TYPE(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG)),
-			 DAT_INSUFFICIENT_RESOURCES);
+	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG),
+			 DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP));
 	ck_assert_uint_eq(looks, 2);
 	expect(ops[_i], SLOTS, 0);
 }

@@ -329,7 +329,9 @@ static void count_failed(struct dofi_ia *of, struct fi_cq_err_entry *entry)
 
 static ssize_t read_failure(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
 {
-	(void)cq, (void)flags;
+	(void)cq;
+	ck_assert_uint_eq(flags, 0);
+	ck_assert(!entry->op_context && !entry->err_data && !entry->err_data_size);
 	if (!failure.is_there)
 		return -FI_EAGAIN;
 	entry->err = failure.err;
@@ -348,6 +350,7 @@ static void count_completed(struct dofi_ia *of, const void *entries, ssize_t n)
 {
 	ck_assert_ptr_eq(of, &ia);
 	ck_assert_ptr_nonnull(entries);
+	ck_assert_int_gt(n, 0);
 	queue.completed += n;
 	if (!queue.of_another || queue.looks > 1)
 		ia.engine.taker.evd = NULL;
@@ -495,6 +498,7 @@ START_TEST(a_queue_that_cannot_be_read_is_reported)
 
 	open_failing_queue();
 	ck_assert_int_eq(reap_failing(-FI_EINTR), 0);
+	ck_assert_int_eq(reap_failing(0), 0);
 	ck_assert_str_eq(t_captured(fd), "");
 	ck_assert_int_eq(reap_failing(-FI_EIO), 0);
 	ck_assert_ptr_nonnull(strstr(t_captured(fd), "completion queue can't be read"));
