@@ -231,6 +231,33 @@ START_TEST(a_completion_ends_its_count)
 }
 END_TEST
 
+/* The call that polls for the event gets it without the ring of the EVD. */
+START_TEST(the_event_of_a_plain_request_goes_to_the_poller)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
+	enum dofi_op op = plain_ops[_i / 2];
+	bool plain = _i % 2 == 0;
+	struct dofi_wr *wr = issued(op, plain ? 0 : DAT_COMPLETION_BARRIER_FENCE_FLAG);
+
+	ia.engine.taker = (struct dofi_taker){&evd, &event};
+	dofi_reap_done(wr, 0, 0, 0, 0);
+	ck_assert_uint_eq(ep.req.head, 1);
+	expect_in_ring(0, plain ? 0 : 1);
+	ck_assert_ptr_eq(ia.engine.taker.evd, plain ? NULL : &evd);
+	if (!plain)
+		return;
+	ck_assert_int_eq(event.event_number, DAT_DTO_COMPLETION_EVENT);
+	ck_assert_ptr_eq(event.evd_handle, &evd);
+	ck_assert_ptr_eq(dto->ep_handle, &ep);
+	ck_assert_uint_eq(dto->user_cookie.as_64, 100);
+	ck_assert_uint_eq(dto->transfered_length, 8);
+	ck_assert_int_eq(dto->status, DAT_DTO_SUCCESS);
+	ck_assert_int_eq(dto->operation, op);
+	ck_assert_uint_eq(ep.counters[DOFI_CNT_EP_COMPLETED], 1);
+	ck_assert_uint_eq(evd.counters[DOFI_CNT_EVD_DTO_CALLBACK], 1);
+}
+END_TEST
+
 /* _i: which of them has flags, and so is not plain */
 START_TEST(requests_end_in_the_order_of_their_posts)
 {
@@ -622,6 +649,7 @@ int main(void)
 	tc = tcase_create("requests");
 	tcase_add_checked_fixture(tc, setup_requests, teardown);
 	tcase_add_loop_test(tc, a_completion_ends_its_count, 0, 9);
+	tcase_add_loop_test(tc, the_event_of_a_plain_request_goes_to_the_poller, 0, 6);
 	tcase_add_loop_test(tc, requests_end_in_the_order_of_their_posts, 0, 4);
 	tcase_add_loop_test(tc, a_completion_lets_waiting_requests_start, 0, 2);
 	tcase_add_loop_test(tc, a_lost_datagram_breaks_nothing, 0, 2);
