@@ -264,9 +264,11 @@ START_TEST(reader_announces_used_control_messages)
 {
 	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW / 2; i++) {
 		ck_assert_uint_eq(ep.answers_due, 0);
+		ck_assert(dofi_ctrl_msg_send_used(&ep));
 		arrive_about(i, i);
 		ck_assert(dofi_ctrl_msg_use(&ep, i));
 	}
+	ck_assert_int_eq(seen.sent, 0); /* it is not due before */
 	ck_assert_uint_eq(ep.answers_due, DOFI_CTRL_MSGS_DUE);
 	ck_assert_int_eq(seen.stalled, 1);
 	seen.answer = -FI_EAGAIN;

@@ -1053,6 +1053,19 @@ START_TEST(high_watermarks_count_the_receives)
 }
 END_TEST
 
+/* As many as the soft mark are not above it, however many the hard one allows. */
+START_TEST(the_soft_watermark_is_not_reached_by_the_hard_one)
+{
+	atomic_store(&ia.async_evd, &evd);
+	ep.soft_mark = 1;
+	ep.hard_mark = 0;
+	ck_assert_int_eq(post(DOFI_OP_RECV, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert(ep.faulty);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ck_assert_uint_eq(ep.soft_mark, 1);
+}
+END_TEST
+
 /* Without a soft mark; and there is nothing to break before the connection. */
 START_TEST(the_hard_watermark_breaks_a_connection)
 {
@@ -1202,6 +1215,7 @@ static TCase *others(void)
 	tcase_add_loop_test(tc, a_post_ends_with_agents_that_are_due, 0, N_OPS);
 	tcase_add_loop_test(tc, a_post_does_not_wait_for_the_engine, 0, N_OPS);
 	tcase_add_loop_test(tc, high_watermarks_count_the_receives, 0, 2);
+	tcase_add_test(tc, the_soft_watermark_is_not_reached_by_the_hard_one);
 	tcase_add_loop_test(tc, the_hard_watermark_breaks_a_connection, 0, 2);
 	tcase_add_test(tc, receives_after_the_end_are_not_counted);
 	tcase_add_test(tc, receives_of_an_EP_with_an_SRQ_are_refused);

@@ -605,8 +605,9 @@ START_TEST(polls_read_the_list_less_often_than_the_shared_queue)
 	ck_assert_uint_eq(reads[0], 8);
 	ck_assert_uint_eq(reads[1], 8);
 	has[0] = 1;
-	ck_assert_int_eq(reap_times(1, false), 1);
-	has[0] = 0;
+	has[1] = 2;
+	ck_assert_int_eq(reap_times(1, false), 3);
+	has[0] = has[1] = 0;
 	ck_assert_int_eq(reap_times(8, true), 0);
 	ck_assert_uint_eq(reads[0], 8);
 }
@@ -630,6 +631,20 @@ START_TEST(of_more_shared_queues_those_that_are_due_are_read)
 	has[1] = 2;
 	ck_assert_int_eq(reap_times(4, false), 2);
 	ck_assert_uint_eq(reads[1], 1);
+	ck_assert_uint_eq(reads[2], 0);
+}
+END_TEST
+
+/* The driver found completions when it wanted to sleep. */
+START_TEST(a_shared_queue_that_keeps_the_driver_awake_is_read)
+{
+	open_several(3, true);
+	atomic_store(&ia.cqs.awake, 2);
+	has[2] = 1;
+	ck_assert_int_eq(reap_times(1, false), 1);
+	ck_assert_uint_eq(reads[1], 0);
+	ck_assert_uint_eq(reads[2], 1);
+	ck_assert_int_eq(reap_times(1, false), 0);
 	ck_assert_uint_eq(reads[2], 0);
 }
 END_TEST
@@ -667,6 +682,7 @@ int main(void)
 	tcase_add_test(looks, all_queues_of_a_device_are_read);
 	tcase_add_test(looks, polls_read_the_list_less_often_than_the_shared_queue);
 	tcase_add_test(looks, of_more_shared_queues_those_that_are_due_are_read);
+	tcase_add_test(looks, a_shared_queue_that_keeps_the_driver_awake_is_read);
 	suite_add_tcase(suite, looks);
 	return t_run(suite);
 }
