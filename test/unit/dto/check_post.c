@@ -751,6 +751,10 @@ START_TEST(one_wrong_segment_is_enough)
 	segments[_i % 2].lmr_context = 99;
 	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG),
 			 DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0));
+	segments[_i % 2].lmr_context = CONTEXT;
+	lmr.pz = &foreign;
+	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG),
+			 DOFI_ERR(DAT_PROTECTION_VIOLATION, 0));
 	expect(op, 0, 0);
 	ck_assert_uint_eq(fabric.calls, 0);
 }
@@ -1258,6 +1262,27 @@ START_TEST(a_bind_has_no_data)
 	ck_assert_uint_eq(wr->op, DOFI_OP_BIND);
 	ck_assert_uint_eq(wr->length, 0);
 	ck_assert_uint_eq(wr->niov, 0);
+	ck_assert(!dofi_wr_bind(wr)->zero_based);
+}
+END_TEST
+
+START_TEST(a_bind_reads_completions_if_the_ring_is_full)
+{
+	const DAT_RMR_COOKIE cookie = {.as_64 = 4711};
+	struct dofi_rmr rmr = {.obj.ia = &ia, .pz = &pz};
+	DAT_RMR_CONTEXT context;
+
+	atomic_store(&rmr.obj.magic, DOFI_MAGIC | DAT_HANDLE_TYPE_RMR);
+	segments[0].segment_length = 0;
+	ep.path_up = false;
+	fill_rings();
+	last_look = 0;
+	looks_until_room = 2;
+	ck_assert_uint_eq(dofi_rmr_bind(&rmr, segments, 0, &ep, cookie, DAT_COMPLETION_DEFAULT_FLAG,
+					&context),
+			  DAT_SUCCESS);
+	ck_assert_uint_eq(looks, 2);
+	expect(DOFI_OP_SEND, SLOTS - 1, 1);
 }
 END_TEST
 
@@ -1285,6 +1310,7 @@ static TCase *binds(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, a_bind_has_no_data);
+	tcase_add_test(tc, a_bind_reads_completions_if_the_ring_is_full);
 	tcase_add_test(tc, a_wrong_bind_names_the_argument);
 	return tc;
 }

@@ -397,6 +397,14 @@ START_TEST(only_a_single_word_is_injected)
 	ck_assert(dofi_may_inject(&ep, wr));
 	wr->niov = 2; /* an injected message is one piece of memory */
 	ck_assert(!dofi_may_inject(&ep, wr));
+	wr->niov = 0;
+	wr->op = DOFI_OP_SEND;
+	ck_assert(dofi_may_inject(&ep, wr));
+	wr->split = 1; /* the completion gives its buffer back */
+	ck_assert(!dofi_may_inject(&ep, wr));
+	wr->split = 0;
+	wr->op = DOFI_OP_READ;
+	ck_assert(!dofi_may_inject(&ep, wr));
 }
 END_TEST
 

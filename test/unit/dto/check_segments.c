@@ -752,6 +752,8 @@ START_TEST(a_read_with_many_segments_is_one_request)
 	ck_assert_uint_eq(nops, 2);
 	expect_op(0, 0, 20);
 	expect_op(1, 20, 20);
+	ck_assert_int_eq(ops[0].way, 'r');
+	ck_assert_int_eq(ops[1].way, 'r');
 	ck_assert_uint_eq(ops[0].niov, 2);
 	ck_assert_uint_eq(ep.reads, 1);
 	ck_assert_uint_eq(ep.writes, 0);
@@ -774,6 +776,7 @@ START_TEST(a_write_with_many_segments_is_one_request)
 	post(DOFI_OP_WRITE, 0, 40, quarters, 3);
 	ck_assert_uint_eq(nops, ia.writes_overtake ? 1 : 2);
 	expect_op(0, 0, 30);
+	ck_assert_int_eq(ops[0].way, 0);
 	ck_assert_uint_eq(ep.writes, 1);
 	ck_assert(ep.unfenced == (ia.order == DOFI_FENCE));
 	end(0, 0);
