@@ -392,12 +392,43 @@ START_TEST(segments_are_cut_and_keep_their_descriptors)
 }
 END_TEST
 
-/* A device may carry out an operation with several segments in several steps. */
+/* The last segment is the word already. */
+START_TEST(a_word_of_its_own_is_not_cut)
+{
+	static const uint64_t cuts[] = {96};
+	struct dofi_wr *wr;
+
+	open_ep(NIOV);
+	wr = post(DOFI_OP_WRITE, 0, 104, cuts, 1);
+	ck_assert_uint_eq(nops, 2);
+	expect_op(0, 0, 96);
+	expect_op(1, 96, 8);
+	ck_assert_uint_eq(ops[0].niov, 1);
+	ck_assert_uint_eq(wr->niov, 2);
+}
+END_TEST
+
+START_TEST(a_read_has_no_word)
+{
+	struct dofi_wr *wr;
+
+	open_ep(NIOV);
+	ep.read_limit = 1;
+	wr = post(DOFI_OP_READ, 0, 100, NULL, 0);
+	ck_assert_uint_eq(nops, 1);
+	ck_assert_ptr_eq(ops[0].context, wr);
+}
+END_TEST
+
+/*
+ * A device may carry out an operation with several segments in several steps. It takes more of them
+ * than the EP has.
+ */
 START_TEST(a_word_in_several_segments_is_not_stored_at_once)
 {
 	static const uint64_t cuts[] = {4, 5};
 
-	open_ep(NIOV);
+	open_ep(NIOV + 1);
 	post(DOFI_OP_WRITE, 0, 8, cuts, 2);
 	ck_assert_uint_eq(nops, 2);
 	expect_op(0, 0, 6);
@@ -815,6 +846,21 @@ START_TEST(a_stream_needs_no_flag)
 }
 END_TEST
 
+/* Its parts are in order, too, so the last one does not wait. */
+START_TEST(parts_of_a_stream_need_no_fence)
+{
+	open_short(2);
+	ep.streams = true;
+	post(DOFI_OP_WRITE, 0, 40, quarters, 3);
+	ck_assert_uint_eq(nops, 2);
+	expect_op(1, 20, 20);
+	ck_assert(!ep.unfenced);
+	end(0, 0);
+	end(1, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 40);
+}
+END_TEST
+
 /* A part fails while others wait for room: they are never issued, nor is what is behind. */
 START_TEST(the_first_part_fails_before_the_others_start)
 {
@@ -1147,6 +1193,8 @@ int main(void)
 	tcase_add_loop_test(tc, the_last_aligned_word, 0, sizeof(ends) / sizeof(ends[0]));
 	tcase_add_test(tc, alignment_counts_from_the_address_not_the_region);
 	tcase_add_test(tc, segments_are_cut_and_keep_their_descriptors);
+	tcase_add_test(tc, a_word_of_its_own_is_not_cut);
+	tcase_add_test(tc, a_read_has_no_word);
 	tcase_add_test(tc, a_word_in_several_segments_is_not_stored_at_once);
 	tcase_add_test(tc, the_word_shrinks_to_its_segment);
 	tcase_add_test(tc, a_refusal_is_tried_again);
@@ -1162,6 +1210,7 @@ int main(void)
 	tcase_add_test(tc, a_write_with_many_segments_is_one_request);
 	tcase_add_test(tc, parts_of_equal_size);
 	tcase_add_test(tc, a_stream_needs_no_flag);
+	tcase_add_test(tc, parts_of_a_stream_need_no_fence);
 	tcase_add_loop_test(tc, the_first_part_fails_before_the_others_start, 0, 2);
 	tcase_add_test(tc, parts_go_on_where_there_was_no_room);
 	tcase_add_test(tc, a_message_with_many_segments_is_gathered);
@@ -1186,6 +1235,7 @@ int main(void)
 	tcase_add_test(tc, a_read_with_many_segments_is_one_request);
 	tcase_add_test(tc, a_write_with_many_segments_is_one_request);
 	tcase_add_test(tc, parts_of_equal_size);
+	tcase_add_test(tc, parts_of_a_stream_need_no_fence);
 	tcase_add_loop_test(tc, immediate_data_follow_all_parts, DEVICE, WAYS);
 	tcase_add_loop_test(tc, parts_complete_in_any_order, 1, 101);
 	suite_add_tcase(suite, tc);
