@@ -112,7 +112,6 @@ int dofi_ctrl_slots_attach(struct dofi_ep *ep)
 	};
 	int ret = dofi_ctrl_msgs_attach(ep);
 
-	ep->ctrl_context = 0;
 	if (ret || !ia->ctrl_memory.slots)
 		return ret;
 	ret = dofi_ctxtab_reserve(&ia->ctxtab, NULL, &ep->ctrl_context);

@@ -52,7 +52,7 @@ bool dofi_ctrl_slots_possible(const struct dofi_ia *ia);
 int dofi_ctrl_slots_open(struct dofi_ia *ia);
 void dofi_ctrl_slots_close(struct dofi_ia *ia);
 
-/* Gives an EP its control slots, which peers find by ep->ctrl_context; 0 or -ENOSPC. */
+/* Gives a new EP its control slots, which peers find by ep->ctrl_context; 0 or -ENOSPC. */
 int dofi_ctrl_slots_attach(struct dofi_ep *ep);
 void dofi_ctrl_slots_detach(struct dofi_ep *ep);
 

@@ -24,7 +24,6 @@ bool dofi_ctrl_msgs_possible(const struct dofi_ia *ia)
 
 int dofi_ctrl_msgs_attach(struct dofi_ep *ep)
 {
-	ep->ctrl_msgs = NULL;
 	if (!ep->obj.ia->uses_ctrl_msgs)
 		return 0;
 	ep->ctrl_msgs = calloc(1, sizeof(*ep->ctrl_msgs));

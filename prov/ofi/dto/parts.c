@@ -93,12 +93,12 @@ static bool overtake(const struct dofi_ep *ep)
 	return ep->obj.ia->writes_overtake && !ep->streams;
 }
 
-/* Chooses the last part, before the first one is issued. */
+/* Chooses the last part. Once the first one is issued, the choice is the same. */
 static void choose_last(const struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	uint16_t rest = wr->niov % ep->req.fabric_iov;
 
-	if (wr->nlast || wr->rdma.given || wr->op == DOFI_OP_READ)
+	if (wr->nlast || wr->op == DOFI_OP_READ)
 		return;
 	if (has_flag(ep, wr))
 		cut_flag(ep, wr);
@@ -181,7 +181,7 @@ static ssize_t start_next(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index
 /* Whether only the last part is left and would overtake the parts under way. */
 static bool last_waits(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return wr->split && wr->nlast && wr->rdma.given + wr->nlast == wr->niov && overtake(ep);
+	return wr->split && wr->rdma.given + wr->nlast == wr->niov && overtake(ep);
 }
 
 ssize_t dofi_parts_start(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
@@ -214,11 +214,11 @@ static void release(struct dofi_ring *parts)
 void dofi_parts_sever(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	dofi_assert_held(&ep->lock);
-	for (uint32_t i = ep->parts.head; wr->split && i != ep->parts.tail; i++) {
+	for (uint32_t i = ep->parts.head; i != ep->parts.tail; i++) {
 		struct dofi_wr *part = dofi_ring_at(&ep->parts, i);
 
-		if (part->part.request != SEVERED &&
-		    dofi_ring_at(&ep->req, part->part.request) == wr)
+		/* also finds parts that are severed, which stay so */
+		if (dofi_ring_at(&ep->req, part->part.request) == wr)
 			part->part.request = SEVERED;
 	}
 	wr->split = 0;

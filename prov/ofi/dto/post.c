@@ -28,13 +28,16 @@ static DAT_RETURN commit_receive(struct dofi_ep *ep, const struct dofi_wr *wr)
 	return dofi_post_end(ep);
 }
 
-/* A read fills its segments front to back and no more than the remote length (DTO-098). */
+/*
+ * A read fills its segments front to back and no more than the remote length (DTO-098), for which
+ * they have room.
+ */
 static void trim(struct dofi_wr *wr)
 {
 	uint64_t left = wr->length;
 	uint16_t i;
 
-	for (i = 0; i < wr->niov && left; i++) {
+	for (i = 0; left; i++) {
 		if (wr->iov[i].iov_len > left)
 			wr->iov[i].iov_len = left;
 		left -= wr->iov[i].iov_len;

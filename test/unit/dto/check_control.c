@@ -228,19 +228,28 @@ START_TEST(a_send_that_is_tried_again_ends_the_context_once)
 }
 END_TEST
 
-/* A request waits in the ring, is issued, and completes. A bind is none of the fabric's. */
+/*
+ * A request waits in the ring, is issued, and completes. A bind is none of the fabric's, nor is an
+ * atomic operation that the peer's library executes.
+ */
 START_TEST(the_fabric_has_what_was_issued_to_it)
 {
 	static const struct {
 		enum dofi_op op;
 		uint8_t state;
-		bool outstanding;
-	} cases[] = {{DOFI_OP_SEND, DOFI_WR_QUEUED, false}, {DOFI_OP_SEND, DOFI_WR_ISSUED, true},
-		     {DOFI_OP_SEND, DOFI_WR_DONE, false},   {DOFI_OP_READ, DOFI_WR_QUEUED, false},
-		     {DOFI_OP_READ, DOFI_WR_ISSUED, true},  {DOFI_OP_BIND, DOFI_WR_QUEUED, false},
-		     {DOFI_OP_BIND, DOFI_WR_ISSUED, false}};
+		bool has_atomics, outstanding;
+	} cases[] = {{DOFI_OP_SEND, DOFI_WR_QUEUED, false, false},
+		     {DOFI_OP_SEND, DOFI_WR_ISSUED, false, true},
+		     {DOFI_OP_SEND, DOFI_WR_DONE, false, false},
+		     {DOFI_OP_READ, DOFI_WR_QUEUED, false, false},
+		     {DOFI_OP_READ, DOFI_WR_ISSUED, false, true},
+		     {DOFI_OP_FETCH_ADD, DOFI_WR_ISSUED, false, false},
+		     {DOFI_OP_FETCH_ADD, DOFI_WR_ISSUED, true, true},
+		     {DOFI_OP_BIND, DOFI_WR_QUEUED, false, false},
+		     {DOFI_OP_BIND, DOFI_WR_ISSUED, false, false}};
 	struct dofi_wr wr = {.ep = &ep, .op = (uint8_t)cases[_i].op, .state = cases[_i].state};
 
+	ia.has_atomics = cases[_i].has_atomics;
 	ck_assert(dofi_ctrl_outstanding(&wr) == cases[_i].outstanding);
 }
 END_TEST
@@ -257,6 +266,6 @@ int main(void)
 	tcase_add_test(tcase, requests_behind_a_send_do_not_use_the_context_that_it_ends);
 	tcase_add_loop_test(tcase, an_entry_that_is_being_read_is_outdated_by_a_send, 0, 3);
 	tcase_add_loop_test(tcase, a_send_that_is_tried_again_ends_the_context_once, 0, 2);
-	tcase_add_loop_test(tcase, the_fabric_has_what_was_issued_to_it, 0, 7);
+	tcase_add_loop_test(tcase, the_fabric_has_what_was_issued_to_it, 0, 9);
 	return t_run(suite);
 }

@@ -23,6 +23,7 @@
 
 #define OURS   5u /* our number of the connection */
 #define THEIRS 9u /* the peer's number of it */
+#define SECRET 0x5ec2e7u
 #define BARE   offsetof(struct dofi_ctrl_msg, request)
 
 static struct dofi_ia ia;
@@ -49,6 +50,8 @@ static ssize_t take_ctrl_msg(struct dofi_ep *from, const void *ctrl_msg, size_t 
 		return seen.answer;
 	memset(&seen.ctrl_msg, 0, sizeof(seen.ctrl_msg));
 	memcpy(&seen.ctrl_msg, ctrl_msg, size);
+	ck_assert_uint_eq(seen.ctrl_msg.number, THEIRS);
+	ck_assert_uint_eq(seen.ctrl_msg.secret, SECRET);
 	seen.size = size;
 	seen.sent++;
 	return 0;
@@ -116,6 +119,7 @@ static void setup(void)
 	tx_attr.inject_size = DOFI_CTRL_MSG_MAX;
 	ep.obj.ia = &ia;
 	ep.peer.number = THEIRS;
+	ep.peer.secret = SECRET;
 	conn.ep = &ep;
 	conn.state = DOFI_CONN_ESTABLISHED;
 	dofi_lock_init(&ep.lock);
@@ -194,7 +198,6 @@ START_TEST(names_its_data_message)
 	ep.nsent = 77;
 	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_IMMEDIATE, 0xdeadbeef, 100), 0);
 	ck_assert_uint_eq(seen.size, BARE);
-	ck_assert_uint_eq(seen.ctrl_msg.number, THEIRS);
 	ck_assert_uint_eq(seen.ctrl_msg.kind, DOFI_CTRL_IMMEDIATE);
 	ck_assert_uint_eq(seen.ctrl_msg.value, 0xdeadbeef);
 	ck_assert_uint_eq(seen.ctrl_msg.message, 77);
@@ -261,9 +264,11 @@ START_TEST(reader_announces_used_control_messages)
 {
 	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW / 2; i++) {
 		ck_assert_uint_eq(ep.answers_due, 0);
+		ck_assert(dofi_ctrl_msg_send_used(&ep));
 		arrive_about(i, i);
 		ck_assert(dofi_ctrl_msg_use(&ep, i));
 	}
+	ck_assert_int_eq(seen.sent, 0); /* it is not due before */
 	ck_assert_uint_eq(ep.answers_due, DOFI_CTRL_MSGS_DUE);
 	ck_assert_int_eq(seen.stalled, 1);
 	seen.answer = -FI_EAGAIN;
@@ -277,11 +282,90 @@ START_TEST(reader_announces_used_control_messages)
 }
 END_TEST
 
+static void use_half_a_window(uint32_t first)
+{
+	for (uint32_t i = first; i < first + DOFI_CTRL_MSG_WINDOW / 2; i++) {
+		arrive_about(i, i);
+		ck_assert(dofi_ctrl_msg_use(&ep, i));
+	}
+}
+
+/* Each half of a window is announced once. */
+START_TEST(the_count_of_used_control_messages_goes_on)
+{
+	for (uint32_t n = 0; n < 3; n++) {
+		use_half_a_window(n * DOFI_CTRL_MSG_WINDOW / 2);
+		ck_assert_uint_eq(ep.answers_due, DOFI_CTRL_MSGS_DUE);
+		ck_assert_int_eq(seen.stalled, (int)n + 1);
+		ep.answers_due = 0;
+		ck_assert(dofi_ctrl_msg_send_used(&ep));
+		ck_assert_int_eq(seen.sent, (int)n + 1);
+		ck_assert_uint_eq(seen.ctrl_msg.value, (n + 1) * DOFI_CTRL_MSG_WINDOW / 2);
+		ck_assert_uint_eq(seen.size, BARE);
+	}
+}
+END_TEST
+
+static void fill_the_window(void)
+{
+	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW; i++)
+		ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 0);
+	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 1);
+}
+
+START_TEST(a_peer_that_has_used_all_opens_the_window)
+{
+	const struct dofi_ctrl_msg used = {.number = OURS,
+					   .kind = DOFI_CTRL_USED,
+					   .value = DOFI_CTRL_MSG_WINDOW};
+
+	fill_the_window();
+	arrive(&used, BARE);
+	ck_assert_int_eq(seen.issued, 1);
+	fill_the_window();
+}
+END_TEST
+
+/* Other members of the record do not matter for it. */
+START_TEST(an_invalidation_is_kept_for_its_message)
+{
+	const struct dofi_ctrl_msg ctrl_msg = {.number = OURS,
+					       .kind = DOFI_CTRL_INVALIDATE,
+					       .value = 77,
+					       .message = 6};
+
+	arrive(&ctrl_msg, BARE);
+	ck_assert_int_eq(seen.noted, 1);
+	ck_assert_uint_eq(seen.message, 6);
+	ck_assert(dofi_ctrl_msg_use(&ep, 6));
+	ck_assert_uint_eq(ep.ctrl.kind, DOFI_CTRL_INVALIDATE);
+	ck_assert_uint_eq(ep.ctrl.value, 77);
+	ck_assert_uint_eq(ep.ctrl.length, 0);
+}
+END_TEST
+
+/* The last slot, and the first number that is none. */
+START_TEST(slots_of_operations_have_a_limit)
+{
+	struct dofi_ctrl_msg ctrl_msg = {.number = OURS, .kind = DOFI_CTRL_ATOMIC};
+	uint32_t flag = _i ? DOFI_CTRL_ANSWER : 0;
+
+	ctrl_msg.value = flag | (DOFI_CTRL_SLOTS - 1);
+	arrive(&ctrl_msg, DOFI_CTRL_MSG_MAX);
+	ck_assert_int_eq(seen.slots, 1);
+	ck_assert_uint_eq(seen.value, ctrl_msg.value);
+	ctrl_msg.value = flag | DOFI_CTRL_SLOTS;
+	arrive(&ctrl_msg, DOFI_CTRL_MSG_MAX);
+	ck_assert_int_eq(seen.slots, 1);
+}
+END_TEST
+
 START_TEST(more_than_the_window_are_dropped)
 {
 	for (uint32_t i = 0; i < 2 * DOFI_CTRL_MSG_WINDOW; i++)
 		arrive_about(i, i);
 	ck_assert_uint_eq(kept(), DOFI_CTRL_MSG_WINDOW);
+	ck_assert_int_eq(seen.noted, (int)DOFI_CTRL_MSG_WINDOW);
 	ck_assert(dofi_ctrl_msg_has_arrived(&ep, DOFI_CTRL_MSG_WINDOW - 1));
 	ck_assert(!dofi_ctrl_msg_has_arrived(&ep, DOFI_CTRL_MSG_WINDOW));
 	dofi_ctrl_msgs_reset(&ep);
@@ -309,6 +393,9 @@ START_TEST(operations_in_control_slots)
 	ck_assert_uint_eq(seen.value, 2);
 	ck_assert_mem_eq(&ep.ctrl_msgs->slots.requests[2], &request,
 			 offsetof(struct dofi_atomic_request, answer_key));
+	ck_assert_uint_eq(ep.ctrl_msgs->slots.requests[2].answer_key, 0);
+	ck_assert_uint_eq(ep.ctrl_msgs->slots.requests[2].answer_address, 0);
+	ck_assert_uint_eq(ep.ctrl_msgs->slots.requests[3].op, 0);
 
 	ck_assert_int_eq(dofi_ctrl_msg_answer(&ep, DOFI_CTRL_ANSWER | 3, &answer), 0);
 	ctrl_msg = seen.ctrl_msg;
@@ -324,6 +411,35 @@ START_TEST(operations_in_control_slots)
 	ctrl_msg.value = UINT32_MAX & ~DOFI_CTRL_ANSWER;
 	arrive(&ctrl_msg, DOFI_CTRL_MSG_MAX);
 	ck_assert_int_eq(seen.slots, 2);
+}
+END_TEST
+
+/* Whatever the peer has written to the slots, which lie behind. */
+START_TEST(no_message_is_found_in_the_slots)
+{
+	memset(&ep.ctrl_msgs->slots, 5, sizeof(ep.ctrl_msgs->slots));
+	ck_assert(!dofi_ctrl_msg_has_arrived(&ep, 0x05050505));
+	ck_assert(!dofi_ctrl_msg_has_arrived(&ep, 0));
+}
+END_TEST
+
+/* A longer message than its kind needs, as for another kind. */
+START_TEST(a_control_message_has_the_effect_of_its_kind)
+{
+	static const struct {
+		enum dofi_ctrl_kind kind;
+		int noted, slots, issued;
+	} cases[] = {{DOFI_CTRL_IMMEDIATE, 1, 0, 0},
+		     {DOFI_CTRL_INVALIDATE, 1, 0, 0},
+		     {DOFI_CTRL_ATOMIC, 0, 1, 0},
+		     {DOFI_CTRL_USED, 0, 0, 1},
+		     {DOFI_CTRL_CREDIT, 0, 0, 0}};
+	const struct dofi_ctrl_msg ctrl_msg = {.number = OURS, .kind = cases[_i].kind};
+
+	arrive(&ctrl_msg, DOFI_CTRL_MSG_MAX);
+	ck_assert_int_eq(seen.noted, cases[_i].noted);
+	ck_assert_int_eq(seen.slots, cases[_i].slots);
+	ck_assert_int_eq(seen.issued, cases[_i].issued);
 }
 END_TEST
 
@@ -369,6 +485,7 @@ START_TEST(control_messages_wait_for_unfenced_writes)
 		       add = {.op = DOFI_OP_FETCH_ADD};
 
 	ep.reads = 1;
+	ep.unfenced = true;
 	ck_assert(dofi_ctrl_msg_may_start(&ep, &write));
 	ck_assert(!dofi_ctrl_msg_may_start(&ep, &invalidate));
 	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
@@ -377,6 +494,8 @@ START_TEST(control_messages_wait_for_unfenced_writes)
 	ck_assert(dofi_ctrl_msg_may_start(&ep, &invalidate));
 	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
 	ep.writes = 0;
+	ck_assert_int_eq(seen.synced, 0); /* first they have to complete */
+	ep.unfenced = false;
 	ck_assert(dofi_ctrl_msg_may_start(&ep, &add));
 	ep.unfenced = true; /* completed, but perhaps not arrived yet */
 	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
@@ -401,8 +520,14 @@ int main(void)
 	tcase_add_test(tc, control_message_comes_before_its_message);
 	tcase_add_test(tc, message_comes_before_its_control_message);
 	tcase_add_test(tc, reader_announces_used_control_messages);
+	tcase_add_test(tc, the_count_of_used_control_messages_goes_on);
+	tcase_add_test(tc, a_peer_that_has_used_all_opens_the_window);
+	tcase_add_test(tc, an_invalidation_is_kept_for_its_message);
+	tcase_add_loop_test(tc, slots_of_operations_have_a_limit, 0, 2);
 	tcase_add_test(tc, more_than_the_window_are_dropped);
 	tcase_add_test(tc, operations_in_control_slots);
+	tcase_add_test(tc, no_message_is_found_in_the_slots);
+	tcase_add_loop_test(tc, a_control_message_has_the_effect_of_its_kind, 0, 5);
 	tcase_add_test(tc, invalid_control_messages_are_ignored);
 	tcase_add_test(tc, an_EP_without_control_messages);
 	tcase_add_test(tc, control_messages_wait_for_unfenced_writes);

@@ -79,8 +79,11 @@ void __wrap_dofi_mr_abandon(struct dofi_ia *of, struct fid_mr *mr, void *mem, si
 	abandoned++;
 }
 
+static size_t asked; /* bytes, of the latest allocation */
+
 void *__wrap_calloc(size_t n, size_t size)
 {
+	asked = n * size;
 	return no_memory ? NULL : __real_calloc(n, size);
 }
 
@@ -270,6 +273,8 @@ START_TEST(control_messages_need_no_context)
 	ia.uses_ctrl_msgs = _i;
 	ck_assert_int_eq(dofi_ctrl_slots_attach(&ep), 0);
 	ck_assert(!ep.ctrl_msgs == !_i);
+	if (_i)
+		ck_assert_uint_eq(asked, sizeof(*ep.ctrl_msgs));
 	ck_assert_uint_eq(ep.ctrl_context, 0);
 	ck_assert_uint_eq(ia.ctxtab.used, 0);
 	dofi_ctrl_slots_detach(&ep);

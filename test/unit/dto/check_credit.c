@@ -278,6 +278,18 @@ START_TEST(a_handshake_counts_all_receives_that_are_posted)
 }
 END_TEST
 
+/* Where credits are not written, the memory has no word for each EP. */
+START_TEST(only_a_credit_word_is_cleared)
+{
+	ia[0].credits = _i ? DOFI_CREDITS_WRITTEN : DOFI_CREDITS_CARRIED;
+	for (uint32_t i = 0; i <= SLOT; i++)
+		atomic_store(&words[0][i].in, 7);
+	dofi_credit_start(&ep[0]);
+	for (uint32_t i = 0; i <= SLOT; i++)
+		ck_assert_uint_eq(atomic_load(&words[0][i].in), _i && i == SLOT ? 0 : 7);
+}
+END_TEST
+
 /* In shared memory messages carry the updates, and nothing is read from the credit word. */
 START_TEST(a_stream_carries_credits)
 {
@@ -294,6 +306,72 @@ START_TEST(a_stream_carries_credits)
 	ia[1].credits = DOFI_CREDITS_CARRIED;
 	ck_assert_uint_eq(send_all(), 0);
 	ck_assert(!ep[1].stall.waits);
+}
+END_TEST
+
+/* What the peer knew, how many messages it has sent since, and the receives by now. */
+static const struct {
+	uint32_t announced, nreceived, issued, total;
+	bool due, urgent;
+} updates[] = {
+	{4, 0, 4, 4, false, false},
+	{4, 4, 4, 4, false, false},
+	{4, 4, 3, 4, false, false},
+	{4, 0, 7, 7, false, false},
+	{4, 0, 8, 8, true, false},
+	{4, 1, 8, 8, true, false},
+	{4, 2, 8, 8, true, true},
+	{4, 3, 5, 5, true, false},
+	{4, 4, 5, 5, true, true},
+	{0, 0, 1, 1, true, true},
+	{UINT32_MAX, UINT32_MAX, 1, 1, true, true}, /* they wrap */
+	{UINT32_MAX - 2, UINT32_MAX - 4, 0, 0, true, false},
+};
+
+/*
+ * A message carries an update when the peer has no more credits than the update adds; a separate
+ * one is sent at half of that.
+ */
+START_TEST(when_a_credit_update_is_due)
+{
+	static const enum dofi_credit_mode modes[] = {DOFI_CREDITS_CARRIED, DOFI_CREDITS_WRITTEN,
+						      DOFI_CREDITS_NONE};
+
+	ep[0].announced = updates[_i].announced;
+	ep[0].nreceived = updates[_i].nreceived;
+	ep[0].recv.issue = updates[_i].issued;
+	ck_assert_uint_eq(dofi_credit_total(&ep[0]), updates[_i].total);
+	for (int i = 0; i < 3; i++) {
+		ep[0].credit_mode = (uint8_t)modes[i];
+		ck_assert(dofi_credit_due(&ep[0]) ==
+			  (modes[i] == DOFI_CREDITS_CARRIED && updates[_i].due));
+		ck_assert(dofi_credit_urgent(&ep[0]) ==
+			  (modes[i] != DOFI_CREDITS_NONE && updates[_i].urgent));
+	}
+}
+END_TEST
+
+START_TEST(an_update_has_the_total_and_the_flag)
+{
+	ep[0].recv.issue = 5;
+	for (uint32_t solicited = 0; solicited < 2; solicited++) {
+		ep[0].credit_mode = DOFI_CREDITS_NONE;
+		ck_assert_uint_eq(dofi_credit_update(&ep[0], solicited), solicited);
+		ep[0].credit_mode = DOFI_CREDITS_CARRIED;
+		ck_assert_uint_eq(dofi_credit_update(&ep[0], solicited),
+				  solicited | DOFI_UPDATE_CREDIT | 5u << DOFI_UPDATE_CREDIT_SHIFT);
+	}
+}
+END_TEST
+
+START_TEST(only_a_peer_with_credits_makes_a_sender_wait)
+{
+	ep[1].nsent = ep[1].credit_total = 3;
+	ck_assert(!dofi_credit_out(&ep[1]));
+	ep[1].peer.credits = true;
+	ck_assert(dofi_credit_out(&ep[1]));
+	ep[1].credit_total = 4;
+	ck_assert(!dofi_credit_out(&ep[1]));
 }
 END_TEST
 
@@ -398,7 +476,12 @@ int main(void)
 	tcase_add_test(tcase, each_kind_of_fabric_announces_credits);
 	tcase_add_test(tcase, an_srq_gives_each_peer_a_share);
 	tcase_add_test(tcase, a_handshake_counts_all_receives_that_are_posted);
+	tcase_add_loop_test(tcase, only_a_credit_word_is_cleared, 0, 2);
 	tcase_add_test(tcase, a_stream_carries_credits);
+	tcase_add_loop_test(tcase, when_a_credit_update_is_due, 0,
+			    sizeof(updates) / sizeof(updates[0]));
+	tcase_add_test(tcase, an_update_has_the_total_and_the_flag);
+	tcase_add_test(tcase, only_a_peer_with_credits_makes_a_sender_wait);
 	tcase_add_loop_test(tcase, an_update_only_adds, 0, 6);
 	tcase_add_loop_test(tcase, an_IA_has_a_target_for_updates, 0, 4);
 	return t_run(suite);

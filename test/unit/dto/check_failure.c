@@ -158,6 +158,34 @@ START_TEST(an_operation_that_comes_back_is_no_failure)
 }
 END_TEST
 
+/* The path is down already, and its end is known: nothing more is to be learnt. */
+START_TEST(an_operation_that_comes_back_later_ends_nothing)
+{
+	trans.has_eq = false;
+	ep.path_up = false;
+	ck_assert(dofi_fail_is_back(&ep, FI_ECANCELED));
+	ck_assert(!ep.refused && !ep.faulty && !ep.stall.waits);
+}
+END_TEST
+
+START_TEST(another_error_does_not_mean_that_the_path_is_gone)
+{
+	trans.has_eq = false;
+	ck_assert(!dofi_fail_is_back(&ep, FI_EACCES));
+	ck_assert(ep.path_up && !ep.refused && !ep.stall.waits);
+}
+END_TEST
+
+/* The library has found an error before the fabric did. */
+START_TEST(a_failure_keeps_the_status_that_is_known)
+{
+	requests[0].status = DAT_DTO_ERR_LOCAL_PROTECTION;
+	ck_assert(dofi_fail(&ep, &requests[0], FI_EACCES));
+	ck_assert_uint_eq(requests[0].status, DAT_DTO_ERR_LOCAL_PROTECTION);
+	ck_assert_uint_eq(requests[0].state, DOFI_WR_DONE);
+}
+END_TEST
+
 /* How the rest of an ended connection fails is nobody's concern. */
 START_TEST(what_fails_after_the_end_is_flushed)
 {
@@ -179,6 +207,9 @@ int main(void)
 	tcase_add_test(tc, no_success_behind_a_failure);
 	tcase_add_test(tc, success_before_the_failure_stays);
 	tcase_add_loop_test(tc, an_operation_that_comes_back_is_no_failure, 0, 2);
+	tcase_add_test(tc, an_operation_that_comes_back_later_ends_nothing);
+	tcase_add_test(tc, another_error_does_not_mean_that_the_path_is_gone);
+	tcase_add_test(tc, a_failure_keeps_the_status_that_is_known);
 	tcase_add_test(tc, what_fails_after_the_end_is_flushed);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -145,7 +145,11 @@ END_TEST
 
 START_TEST(longer_messages_break_the_connection)
 {
+	ia.guard.desc = &ia;
 	post((uint16_t)_i);
+	ck_assert_uint_eq(posted->iov[posted->niov - 1].iov_len, 1);
+	ck_assert_ptr_eq(posted->iov[posted->niov - 1].iov_base, &byte);
+	ck_assert_ptr_eq(dofi_wr_desc(&ep.recv, posted)[posted->niov - 1], &ia);
 	ck_assert_uint_le(posted->niov, FABRIC_IOV + 1);
 	ck_assert_int_eq(arrive(text, (size_t)_i * ROOM + 1), DAT_DTO_ERR_LOCAL_LENGTH);
 	ck_assert(ep.faulty);

@@ -223,6 +223,29 @@ START_TEST(a_fence_that_the_device_does_not_know_is_waited_for)
 }
 END_TEST
 
+/* Nor is what needs control records, or an atomic operation. */
+START_TEST(a_fence_of_an_operation_in_steps_is_waited_for)
+{
+	static const enum dofi_op kinds[] = {DOFI_OP_SEND_INVALIDATE, DOFI_OP_WRITE_IMM};
+	static struct dofi_ctx entries[DOFI_RCACHE_SIZE];
+	struct dofi_wr wr = {.ep = &ep,
+			     .op = (uint8_t)kinds[_i],
+			     .length = 8,
+			     .niov = 1,
+			     .flags = DAT_COMPLETION_BARRIER_FENCE_FLAG};
+
+	ia.fences_reads = true;
+	ep.rcache = entries;
+	ep.peer.ctrl_known = true;
+	ep.reads = 1;
+	dofi_lock(&ep.lock);
+	ck_assert_int_eq(dofi_issue_special(&ep, &wr), DOFI_WAIT);
+	ep.reads = 0;
+	ck_assert_int_eq(dofi_issue_special(&ep, &wr), DOFI_GO);
+	dofi_unlock(&ep.lock);
+}
+END_TEST
+
 /* --- writes under way --- */
 
 static const struct {
@@ -632,6 +655,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_fence_waits_for_earlier_reads, 0, n);
 	tcase_add_loop_test(tc, a_device_with_fences_gets_the_request_at_once, 0, n);
 	tcase_add_loop_test(tc, a_fence_that_the_device_does_not_know_is_waited_for, 0, 3);
+	tcase_add_loop_test(tc, a_fence_of_an_operation_in_steps_is_waited_for, 0, 2);
 	tcase_add_loop_test(tc, what_could_overtake_a_write_waits_for_it, 0,
 			    sizeof(behind_writes) / sizeof(behind_writes[0]));
 	tcase_add_loop_test(tc, a_write_is_unfenced_where_there_are_fences, 0, 3);

@@ -8,12 +8,14 @@
 
 #include "../../../prov/ofi/dto/bounce.h"
 #include "../../../prov/ofi/dto/orphan.h"
+#include "../../../prov/ofi/dto/reap.h"
 #include "../../../prov/ofi/dto/ring.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/ia.h"
 
 #include <errno.h>
 #include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
 
 #define SLOTS     4u
 #define SCRATCHES 2u
@@ -157,10 +159,10 @@ START_TEST(each_operation_of_the_fabric_is_one)
 	/* A late read may still fill the former scratch. */
 	ck_assert_uint_eq(ep.scratch, 7);
 	ck_assert_uint_eq(ia.scratch.nfree, 0);
-	dofi_orphans_done(part);
-	dofi_orphans_done(recv);
+	dofi_reap_done(part, FI_ECANCELED, 0, 0, 0);
+	dofi_reap_done(recv, 0, 8, 0, 0);
 	ck_assert(!dofi_list_empty(&ia.orphans));
-	dofi_orphans_done(send);
+	dofi_reap_done(send, 0, 0, 0, 0);
 	ck_assert(dofi_list_empty(&ia.orphans));
 	ck_assert_uint_eq(ia.scratch.nfree, 1);
 	ck_assert_uint_eq(free_stack[0], 3);

@@ -53,12 +53,31 @@ static struct {
 	bool at_once;
 } fabric;
 
+/* Nothing is left of the request that had the slot before. */
+static void expect_fresh(const struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(wr->ep, &ep);
+	ck_assert_int_eq(wr->status, DAT_DTO_SUCCESS);
+	ck_assert_uint_eq(wr->split, 0);
+	ck_assert_uint_eq(wr->nlast, 0);
+	ck_assert_uint_eq(wr->length, dofi_wr_length(wr, wr->niov));
+	if (wr->op == DOFI_OP_RECV) {
+		ck_assert_uint_eq(wr->recv.ctrl, 0);
+		ck_assert_ptr_eq(wr->recv.pz, &pz);
+	} else if (wr->op != DOFI_OP_SEND) {
+		ck_assert(wr->rdma.resolved && !wr->rdma.written);
+		ck_assert_uint_eq(wr->rdma.step, 0);
+		ck_assert_uint_eq(wr->rdma.given, 0);
+	}
+}
+
 static ssize_t take(struct dofi_ep *from, struct dofi_wr *wr)
 {
 	const struct dofi_ring *ring = wr->op == DOFI_OP_RECV ? &ep.recv : &ep.req;
 
 	ck_assert_ptr_eq(from, &ep);
 	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	expect_fresh(wr);
 	fabric.calls++;
 	fabric.wr = wr;
 	fabric.niov = wr->niov;
@@ -154,7 +173,8 @@ static void setup(void)
 	dofi_list_init(&ia.engine.stalled);
 	dofi_list_init(&ia.engine.work);
 	ia.trans = ep.trans = &trans;
-	ia.limits.plain = PLAIN;
+	memset(slots, 0xa5, sizeof(slots)); /* of former requests */
+	ia.limits.plain = ia.limits.plain_write = PLAIN;
 	ia.limits.max_message = ia.limits.max_rdma = LONGEST;
 	ia.ctxtab.local = local;
 	local[1] = (struct dofi_ctx_local){.lmr = &lmr, .context = CONTEXT};
@@ -373,7 +393,9 @@ START_TEST(each_kind_has_its_limit)
 			 DAT_SUCCESS);
 	ck_assert_int_eq(DAT_GET_TYPE(post(DOFI_OP_WRITE, 1, DAT_COMPLETION_DEFAULT_FLAG)),
 			 DAT_INVALID_PARAMETER);
+	ck_assert_int_eq(post(DOFI_OP_RECV, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
 	ia.limits.max_message = LONGEST;
+	ck_assert_int_eq(post(DOFI_OP_RECV, 1, DAT_COMPLETION_DEFAULT_FLAG), DOFI_BAD_ARG(3));
 	ia.limits.max_rdma = LONGEST + 1;
 	ck_assert_int_eq(DAT_GET_TYPE(post(DOFI_OP_SEND, 1, DAT_COMPLETION_DEFAULT_FLAG)),
 			 DAT_INVALID_PARAMETER);
@@ -563,6 +585,316 @@ START_TEST(the_slow_path_keeps_the_flags)
 }
 END_TEST
 
+/* --- what takes the fast path --- */
+
+/* The slow path, which checks all limits, refuses a post that the fast path takes. */
+static void let_the_slow_path_refuse(void)
+{
+	ia.limits.max_message = ia.limits.max_rdma = 4;
+}
+
+static bool takes_the_fast_path(enum dofi_op op, DAT_COMPLETION_FLAGS flags)
+{
+	DAT_RETURN ret = post(op, 1, flags);
+
+	if (ret != DAT_SUCCESS)
+		ck_assert_int_eq(ret, DOFI_BAD_ARG(3));
+	return ret == DAT_SUCCESS;
+}
+
+START_TEST(the_fast_path_has_a_limit_for_writes_and_one_for_others)
+{
+	enum dofi_op op = ops[_i];
+	uint64_t *limit = op == DOFI_OP_WRITE ? &ia.limits.plain_write : &ia.limits.plain;
+
+	let_the_slow_path_refuse();
+	ep.attr.max_request_iov = ep.attr.max_recv_iov = ep.attr.max_rdma_read_iov =
+		ep.attr.max_rdma_write_iov = 1;
+	*limit = 7;
+	ck_assert(!takes_the_fast_path(op, DAT_COMPLETION_DEFAULT_FLAG));
+	*limit = 8;
+	ck_assert(takes_the_fast_path(op, DAT_COMPLETION_DEFAULT_FLAG));
+	expect(op, 1, 0);
+	ia.limits.max_message = ia.limits.max_rdma = 0;
+	segments[0].segment_length = remote.segment_length = *limit = 1;
+	ep.reads = 0;
+	ck_assert(takes_the_fast_path(op, DAT_COMPLETION_DEFAULT_FLAG));
+	expect(op, 2, 0);
+}
+END_TEST
+
+static void longer(void)
+{
+	remote.segment_length = 9;
+}
+static void behind_another(void)
+{
+	ep.req.tail++;
+	ep.recv.tail++;
+}
+static void refused(void)
+{
+	ep.binding = true;
+}
+static void broken_path(void)
+{
+	ep.faulty = true;
+}
+static void closed(void)
+{
+	ep.path_up = false;
+}
+
+static const struct {
+	void (*why)(void);
+	bool only_rdma;
+} slow[] = {
+	{longer, true},       {behind_another, false}, {refused, false},
+	{broken_path, false}, {closed, false},
+};
+#define N_SLOW ((int)(sizeof(slow) / sizeof(slow[0])))
+
+START_TEST(all_else_is_checked_by_the_slow_path)
+{
+	enum dofi_op op = ops[_i / N_SLOW];
+	bool rdma = op == DOFI_OP_WRITE || op == DOFI_OP_READ;
+
+	let_the_slow_path_refuse();
+	slow[_i % N_SLOW].why();
+	if (op == DOFI_OP_READ && slow[_i % N_SLOW].why == longer)
+		remote.segment_length = 7;
+	ck_assert(takes_the_fast_path(op, DAT_COMPLETION_DEFAULT_FLAG) ==
+		  (slow[_i % N_SLOW].only_rdma && !rdma));
+}
+END_TEST
+
+START_TEST(requests_with_flags_take_the_slow_path)
+{
+	let_the_slow_path_refuse();
+	ck_assert(!takes_the_fast_path(ops[_i], DAT_COMPLETION_SUPPRESS_FLAG));
+}
+END_TEST
+
+/* --- segments --- */
+
+/* One segment takes the fast path, two take the slow one. */
+static DAT_RETURN post_with(enum dofi_op op, int n, unsigned int privileges)
+{
+	lmr.privileges = (DAT_MEM_PRIV_FLAGS)privileges;
+	ep.reads = 0;
+	remote.segment_length = 8 * (DAT_VLEN)n;
+	return post(op, n, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+START_TEST(memory_that_is_read_or_written_needs_the_right_for_it)
+{
+	const unsigned int in = DAT_MEM_PRIV_LOCAL_WRITE_FLAG, out = DAT_MEM_PRIV_LOCAL_READ_FLAG;
+	enum dofi_op op = ops[_i / 2];
+	bool inward = op == DOFI_OP_READ || op == DOFI_OP_RECV;
+	int n = 1 + _i % 2;
+
+	ck_assert_int_eq(post_with(op, n, inward ? out : in),
+			 DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0));
+	ck_assert_int_eq(post_with(op, n,
+				   DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG),
+			 DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0));
+	expect(op, 0, 0);
+	ck_assert_int_eq(post_with(op, n, inward ? in : out), DAT_SUCCESS);
+	expect(op, 1, 0);
+}
+END_TEST
+
+/* The last segment that fits, one that is longer, and one in front of the memory. */
+START_TEST(segments_lie_in_their_memory)
+{
+	static const struct {
+		uint64_t offset;
+		uint32_t length;
+		bool fits;
+	} cases[] = {{0, 8, true},      {4088, 8, true},   {4089, 8, false}, {4095, 1, true},
+		     {4096, 1, false},  {4097, 1, false},  {0, 64, true},    {4032, 64, true},
+		     {4033, 64, false}, {-1ull, 8, false}, {-8ull, 8, false}};
+	enum dofi_op op = ops[_i % N_OPS];
+	int i = _i / N_OPS;
+
+	segments[0].virtual_address = BASE + cases[i].offset;
+	segments[0].segment_length = remote.segment_length = cases[i].length;
+	ck_assert_int_eq(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG),
+			 cases[i].fits ? DAT_SUCCESS : DOFI_BAD_ARG(3));
+	expect(op, cases[i].fits, 0);
+	if (cases[i].fits)
+		ck_assert_uint_eq((uintptr_t)fabric.iov[0].iov_base, 0x770000 + cases[i].offset);
+}
+END_TEST
+
+/* DTO-012: what moves no bytes is left out, whatever it names. */
+START_TEST(empty_segments_are_not_looked_at)
+{
+	enum dofi_op op = ops[_i / 2];
+	int empty = _i % 2;
+
+	segments[empty] = (DAT_LMR_TRIPLET){.virtual_address = 1, .lmr_context = 99};
+	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(op, 1, 0);
+	ck_assert_uint_eq(fabric.niov, 1);
+	ck_assert_uint_eq((uintptr_t)fabric.iov[0].iov_base, empty ? 0x770000 : 0x770020);
+	ck_assert_ptr_eq(fabric.desc, &lmr);
+}
+END_TEST
+
+/* Each of them is checked. */
+START_TEST(one_wrong_segment_is_enough)
+{
+	enum dofi_op op = ops[_i / 2];
+
+	remote.segment_length = 16;
+	segments[_i % 2].lmr_context = 99;
+	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG),
+			 DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0));
+	segments[_i % 2].lmr_context = CONTEXT;
+	lmr.pz = &foreign;
+	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG),
+			 DOFI_ERR(DAT_PROTECTION_VIOLATION, 0));
+	expect(op, 0, 0);
+	ck_assert_uint_eq(fabric.calls, 0);
+}
+END_TEST
+
+/* --- flags --- */
+
+START_TEST(each_operation_has_its_flags)
+{
+	static const DAT_COMPLETION_FLAGS flags[] = {DAT_COMPLETION_SUPPRESS_FLAG,
+						     DAT_COMPLETION_BARRIER_FENCE_FLAG,
+						     DAT_COMPLETION_SOLICITED_WAIT_FLAG};
+	static const struct {
+		enum dofi_op op;
+		bool takes[3];
+	} cases[] = {{DOFI_OP_SEND, {true, true, true}},
+		     {DOFI_OP_WRITE, {true, true, false}},
+		     {DOFI_OP_READ, {true, true, false}},
+		     {DOFI_OP_RECV, {false, false, false}}};
+	enum dofi_op op = cases[_i / 3].op;
+	bool takes = cases[_i / 3].takes[_i % 3];
+
+	ck_assert_int_eq(post(op, 1, flags[_i % 3]), takes                ? DAT_SUCCESS
+						     : op == DOFI_OP_RECV ? DOFI_BAD_ARG(5)
+									  : DOFI_BAD_ARG(6));
+	ck_assert_uint_eq(fabric.calls, takes);
+	if (takes)
+		ck_assert_uint_eq(fabric.wr->flags, flags[_i % 3]);
+}
+END_TEST
+
+/* --- requests that wait, and those that fail --- */
+
+/* Of two posts, the first one found no room. The engine has nothing to do for the EP. */
+START_TEST(a_post_takes_along_what_waits)
+{
+	enum dofi_op op = ops[_i];
+
+	ep.read_limit = 2;
+	fabric.answer = -FI_EAGAIN;
+	ck_assert_int_eq(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(op, 0, 1);
+	fabric.answer = 0;
+	ep.stall.waits = false;
+	ck_assert_int_eq(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(op, 2, 0);
+	ck_assert_uint_eq(fabric.calls, 3);
+	ck_assert_ptr_eq(fabric.wr, dofi_ring_at(ring_for(op), ring_for(op)->head + 1));
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_HELD), op != DOFI_OP_RECV);
+	ck_assert_uint_eq(atomic_load(&ia.wait.watchers), 0);
+}
+END_TEST
+
+/* _i: WRITE and READ, by the fast path and with a flag */
+START_TEST(a_request_that_fails_at_once_does_not_wait)
+{
+	enum dofi_op op = _i & 1 ? DOFI_OP_WRITE : DOFI_OP_READ;
+
+	remote.rmr_context = 0;
+	ck_assert_int_eq(post(op, 1,
+			      _i & 2 ? DAT_COMPLETION_SUPPRESS_FLAG : DAT_COMPLETION_DEFAULT_FLAG),
+			 DAT_SUCCESS);
+	expect(op, 0, 0);
+	ck_assert_uint_eq(fabric.calls, 0);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 1);
+	ck_assert_uint_eq(events[0].status, DAT_DTO_ERR_REMOTE_ACCESS);
+	ck_assert(ep.faulty && ep.stall.waits);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_HELD), 0);
+	ck_assert_uint_eq(atomic_load(&ia.wait.watchers), 0);
+}
+END_TEST
+
+/* _i + 1: segments, for both paths. The peer has no receive, so it has to learn of this one. */
+START_TEST(a_receive_brings_a_credit_update)
+{
+	ep.credit_mode = DOFI_CREDITS_CARRIED;
+	ep.recv_base = ep.recv.head;
+	ck_assert_int_eq(post(DOFI_OP_RECV, _i + 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(DOFI_OP_RECV, 1, 0);
+	ck_assert(ep.stall.waits);
+	ep.stall.waits = false;
+	ep.announced = 4; /* the peer has enough */
+	ck_assert_int_eq(post(DOFI_OP_RECV, _i + 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert(!ep.stall.waits);
+}
+END_TEST
+
+/* It counts when the fabric has it. */
+START_TEST(a_receive_that_waits_brings_no_credit_update)
+{
+	ep.credit_mode = DOFI_CREDITS_WRITTEN; /* such updates are sent at once */
+	ep.recv_base = ep.recv.head;
+	fabric.answer = -FI_EIO;
+	ck_assert_int_eq(post(DOFI_OP_RECV, _i + 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(DOFI_OP_RECV, 0, 1);
+	ck_assert_uint_eq(ep.announced, 0);
+}
+END_TEST
+
+START_TEST(segments_have_to_be_there)
+{
+	const DAT_DTO_COOKIE cookie = {.as_64 = 1};
+	const DAT_COMPLETION_FLAGS none = DAT_COMPLETION_DEFAULT_FLAG;
+
+	ck_assert_int_eq(dofi_ep_post_send(&ep, 1, NULL, cookie, none), DOFI_BAD_ARG(2));
+	ck_assert_int_eq(dofi_ep_post_recv(&ep, 1, NULL, cookie, none), DOFI_BAD_ARG(2));
+	ck_assert_int_eq(dofi_ep_post_rdma_read(&ep, 1, NULL, cookie, &remote, none),
+			 DOFI_BAD_ARG(2));
+	ck_assert_int_eq(dofi_ep_post_rdma_write(&ep, 1, NULL, cookie, &remote, none),
+			 DOFI_BAD_ARG(2));
+	ck_assert_uint_eq(fabric.calls, 0);
+	ck_assert_int_eq(dofi_ep_post_send(&ep, 0, NULL, cookie, none), DAT_SUCCESS);
+	ck_assert_int_eq(dofi_ep_post_recv(&ep, 0, NULL, cookie, none), DAT_SUCCESS);
+	ck_assert_uint_eq(fabric.calls, 2);
+	ck_assert_uint_eq(fabric.niov, 0);
+}
+END_TEST
+
+static TCase *paths(void)
+{
+	TCase *tc = tcase_create("paths");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, the_fast_path_has_a_limit_for_writes_and_one_for_others, 0, N_OPS);
+	tcase_add_loop_test(tc, all_else_is_checked_by_the_slow_path, 0, N_OPS * N_SLOW);
+	tcase_add_loop_test(tc, requests_with_flags_take_the_slow_path, 0, N_REQUESTS);
+	tcase_add_loop_test(tc, memory_that_is_read_or_written_needs_the_right_for_it, 0,
+			    2 * N_OPS);
+	tcase_add_loop_test(tc, segments_lie_in_their_memory, 0, 11 * N_OPS);
+	tcase_add_loop_test(tc, empty_segments_are_not_looked_at, 0, 2 * N_OPS);
+	tcase_add_loop_test(tc, one_wrong_segment_is_enough, 0, 2 * N_OPS);
+	tcase_add_loop_test(tc, each_operation_has_its_flags, 0, 3 * N_OPS);
+	tcase_add_loop_test(tc, a_post_takes_along_what_waits, 0, N_OPS);
+	tcase_add_loop_test(tc, a_request_that_fails_at_once_does_not_wait, 0, 4);
+	tcase_add_loop_test(tc, a_receive_brings_a_credit_update, 0, 2);
+	tcase_add_loop_test(tc, a_receive_that_waits_brings_no_credit_update, 0, 2);
+	tcase_add_test(tc, segments_have_to_be_there);
+	return tc;
+}
+
 /* --- a full ring --- */
 
 static void fill_rings(void)
@@ -587,8 +919,8 @@ START_TEST(a_full_ring_without_completions_refuses_the_post)
 {
 	fill_rings();
 	last_look = 2;
-	ck_assert_int_eq(DAT_GET_TYPE(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG)),
-			 DAT_INSUFFICIENT_RESOURCES);
+	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG),
+			 DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP));
 	ck_assert_uint_eq(looks, 2);
 	expect(ops[_i], SLOTS, 0);
 }
@@ -722,6 +1054,19 @@ START_TEST(high_watermarks_count_the_receives)
 	ck_assert_uint_eq(dofi_evd_queued(&evd), 1);
 	ck_assert(ep.faulty && ep.stall.waits);
 	expect(DOFI_OP_RECV, 3, 0);
+}
+END_TEST
+
+/* As many as the soft mark are not above it, however many the hard one allows. */
+START_TEST(the_soft_watermark_is_not_reached_by_the_hard_one)
+{
+	atomic_store(&ia.async_evd, &evd);
+	ep.soft_mark = 1;
+	ep.hard_mark = 0;
+	ck_assert_int_eq(post(DOFI_OP_RECV, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert(ep.faulty);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ck_assert_uint_eq(ep.soft_mark, 1);
 }
 END_TEST
 
@@ -874,6 +1219,7 @@ static TCase *others(void)
 	tcase_add_loop_test(tc, a_post_ends_with_agents_that_are_due, 0, N_OPS);
 	tcase_add_loop_test(tc, a_post_does_not_wait_for_the_engine, 0, N_OPS);
 	tcase_add_loop_test(tc, high_watermarks_count_the_receives, 0, 2);
+	tcase_add_test(tc, the_soft_watermark_is_not_reached_by_the_hard_one);
 	tcase_add_loop_test(tc, the_hard_watermark_breaks_a_connection, 0, 2);
 	tcase_add_test(tc, receives_after_the_end_are_not_counted);
 	tcase_add_test(tc, receives_of_an_EP_with_an_SRQ_are_refused);
@@ -916,6 +1262,27 @@ START_TEST(a_bind_has_no_data)
 	ck_assert_uint_eq(wr->op, DOFI_OP_BIND);
 	ck_assert_uint_eq(wr->length, 0);
 	ck_assert_uint_eq(wr->niov, 0);
+	ck_assert(!dofi_wr_bind(wr)->zero_based);
+}
+END_TEST
+
+START_TEST(a_bind_reads_completions_if_the_ring_is_full)
+{
+	const DAT_RMR_COOKIE cookie = {.as_64 = 4711};
+	struct dofi_rmr rmr = {.obj.ia = &ia, .pz = &pz};
+	DAT_RMR_CONTEXT context;
+
+	atomic_store(&rmr.obj.magic, DOFI_MAGIC | DAT_HANDLE_TYPE_RMR);
+	segments[0].segment_length = 0;
+	ep.path_up = false;
+	fill_rings();
+	last_look = 0;
+	looks_until_room = 2;
+	ck_assert_uint_eq(dofi_rmr_bind(&rmr, segments, 0, &ep, cookie, DAT_COMPLETION_DEFAULT_FLAG,
+					&context),
+			  DAT_SUCCESS);
+	ck_assert_uint_eq(looks, 2);
+	expect(DOFI_OP_SEND, SLOTS - 1, 1);
 }
 END_TEST
 
@@ -943,6 +1310,7 @@ static TCase *binds(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, a_bind_has_no_data);
+	tcase_add_test(tc, a_bind_reads_completions_if_the_ring_is_full);
 	tcase_add_test(tc, a_wrong_bind_names_the_argument);
 	return tc;
 }
@@ -953,6 +1321,7 @@ int main(void)
 
 	suite_add_tcase(suite, fast_path());
 	suite_add_tcase(suite, others());
+	suite_add_tcase(suite, paths());
 	suite_add_tcase(suite, full_ring());
 	suite_add_tcase(suite, binds());
 	return t_run(suite);

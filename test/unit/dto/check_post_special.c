@@ -450,6 +450,7 @@ START_TEST(immediate_data_alone)
 	struct dofi_wr *wr;
 
 	usual_arguments(IMMEDIATE);
+	memset(slots, _i ? 0xa5 : 0, sizeof(slots));
 	with.n = 0;
 	with.remote = _i ? &remote : NULL;
 	wr = accepts(IMMEDIATE);
@@ -574,6 +575,20 @@ START_TEST(a_read_into_an_RMR)
 }
 END_TEST
 
+/* The memory is looked at only if the request could be posted. */
+START_TEST(a_read_into_an_RMR_needs_a_connection_first)
+{
+	usual_arguments(TO_RMR);
+	sink.rmr_context = 0;
+	ep.state = DAT_EP_STATE_UNCONNECTED;
+	refuses(TO_RMR, DOFI_BAD_STATE(EP_UNCONNECTED));
+	sink.rmr_context = 0;
+	ep.state = DAT_EP_STATE_CONNECTED;
+	ep.req.limit = 0;
+	refuses(TO_RMR, DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP));
+}
+END_TEST
+
 static const struct {
 	uint64_t offset;
 	uint32_t length, context;
@@ -639,6 +654,7 @@ int main(void)
 	tcase_add_test(tc, a_datagram_goes_to_its_address_handle);
 	tcase_add_test(tc, a_bind_reserves_its_context);
 	tcase_add_test(tc, a_read_into_an_RMR);
+	tcase_add_test(tc, a_read_into_an_RMR_needs_a_connection_first);
 	tcase_add_loop_test(tc, an_RMR_has_to_allow_it, 0, sizeof(sinks) / sizeof(sinks[0]));
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -231,6 +231,33 @@ START_TEST(a_completion_ends_its_count)
 }
 END_TEST
 
+/* The call that polls for the event gets it without the ring of the EVD. */
+START_TEST(the_event_of_a_plain_request_goes_to_the_poller)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
+	enum dofi_op op = plain_ops[_i / 2];
+	bool plain = _i % 2 == 0;
+	struct dofi_wr *wr = issued(op, plain ? 0 : DAT_COMPLETION_BARRIER_FENCE_FLAG);
+
+	ia.engine.taker = (struct dofi_taker){&evd, &event};
+	dofi_reap_done(wr, 0, 0, 0, 0);
+	ck_assert_uint_eq(ep.req.head, 1);
+	expect_in_ring(0, plain ? 0 : 1);
+	ck_assert_ptr_eq(ia.engine.taker.evd, plain ? NULL : &evd);
+	if (!plain)
+		return;
+	ck_assert_int_eq(event.event_number, DAT_DTO_COMPLETION_EVENT);
+	ck_assert_ptr_eq(event.evd_handle, &evd);
+	ck_assert_ptr_eq(dto->ep_handle, &ep);
+	ck_assert_uint_eq(dto->user_cookie.as_64, 100);
+	ck_assert_uint_eq(dto->transfered_length, 8);
+	ck_assert_int_eq(dto->status, DAT_DTO_SUCCESS);
+	ck_assert_int_eq(dto->operation, op);
+	ck_assert_uint_eq(ep.counters[DOFI_CNT_EP_COMPLETED], 1);
+	ck_assert_uint_eq(evd.counters[DOFI_CNT_EVD_DTO_CALLBACK], 1);
+}
+END_TEST
+
 /* _i: which of them has flags, and so is not plain */
 START_TEST(requests_end_in_the_order_of_their_posts)
 {
@@ -329,7 +356,9 @@ static void count_failed(struct dofi_ia *of, struct fi_cq_err_entry *entry)
 
 static ssize_t read_failure(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
 {
-	(void)cq, (void)flags;
+	(void)cq;
+	ck_assert_uint_eq(flags, 0);
+	ck_assert(!entry->op_context && !entry->err_data && !entry->err_data_size);
 	if (!failure.is_there)
 		return -FI_EAGAIN;
 	entry->err = failure.err;
@@ -348,6 +377,7 @@ static void count_completed(struct dofi_ia *of, const void *entries, ssize_t n)
 {
 	ck_assert_ptr_eq(of, &ia);
 	ck_assert_ptr_nonnull(entries);
+	ck_assert_int_gt(n, 0);
 	queue.completed += n;
 	if (!queue.of_another || queue.looks > 1)
 		ia.engine.taker.evd = NULL;
@@ -495,6 +525,7 @@ START_TEST(a_queue_that_cannot_be_read_is_reported)
 
 	open_failing_queue();
 	ck_assert_int_eq(reap_failing(-FI_EINTR), 0);
+	ck_assert_int_eq(reap_failing(0), 0);
 	ck_assert_str_eq(t_captured(fd), "");
 	ck_assert_int_eq(reap_failing(-FI_EIO), 0);
 	ck_assert_ptr_nonnull(strstr(t_captured(fd), "completion queue can't be read"));
@@ -574,8 +605,9 @@ START_TEST(polls_read_the_list_less_often_than_the_shared_queue)
 	ck_assert_uint_eq(reads[0], 8);
 	ck_assert_uint_eq(reads[1], 8);
 	has[0] = 1;
-	ck_assert_int_eq(reap_times(1, false), 1);
-	has[0] = 0;
+	has[1] = 2;
+	ck_assert_int_eq(reap_times(1, false), 3);
+	has[0] = has[1] = 0;
 	ck_assert_int_eq(reap_times(8, true), 0);
 	ck_assert_uint_eq(reads[0], 8);
 }
@@ -603,6 +635,20 @@ START_TEST(of_more_shared_queues_those_that_are_due_are_read)
 }
 END_TEST
 
+/* The driver found completions when it wanted to sleep. */
+START_TEST(a_shared_queue_that_keeps_the_driver_awake_is_read)
+{
+	open_several(3, true);
+	atomic_store(&ia.cqs.awake, 2);
+	has[2] = 1;
+	ck_assert_int_eq(reap_times(1, false), 1);
+	ck_assert_uint_eq(reads[1], 0);
+	ck_assert_uint_eq(reads[2], 1);
+	ck_assert_int_eq(reap_times(1, false), 0);
+	ck_assert_uint_eq(reads[2], 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("reap");
@@ -618,6 +664,7 @@ int main(void)
 	tc = tcase_create("requests");
 	tcase_add_checked_fixture(tc, setup_requests, teardown);
 	tcase_add_loop_test(tc, a_completion_ends_its_count, 0, 9);
+	tcase_add_loop_test(tc, the_event_of_a_plain_request_goes_to_the_poller, 0, 6);
 	tcase_add_loop_test(tc, requests_end_in_the_order_of_their_posts, 0, 4);
 	tcase_add_loop_test(tc, a_completion_lets_waiting_requests_start, 0, 2);
 	tcase_add_loop_test(tc, a_lost_datagram_breaks_nothing, 0, 2);
@@ -635,6 +682,7 @@ int main(void)
 	tcase_add_test(looks, all_queues_of_a_device_are_read);
 	tcase_add_test(looks, polls_read_the_list_less_often_than_the_shared_queue);
 	tcase_add_test(looks, of_more_shared_queues_those_that_are_due_are_read);
+	tcase_add_test(looks, a_shared_queue_that_keeps_the_driver_awake_is_read);
 	suite_add_tcase(suite, looks);
 	return t_run(suite);
 }

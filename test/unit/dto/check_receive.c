@@ -17,6 +17,7 @@
 #include "../../../prov/ofi/dto/bounce.h"
 #include "../../../prov/ofi/dto/control_message.h"
 #include "../../../prov/ofi/dto/credit.h"
+#include "../../../prov/ofi/dto/issue.h"
 #include "../../../prov/ofi/dto/reap.h"
 #include "../../../prov/ofi/dto/release.h"
 #include "../../../prov/ofi/dto/receive.h"
@@ -142,7 +143,10 @@ static const struct dofi_trans_ops in_order = {.send = take_send,
 					       .has_eq = true},
 				   numbered = {.srq_recv = take_srq_recv,
 					       .has_eq = true,
-					       .numbers = true};
+					       .numbers = true},
+				   numbered_sender = {.send = take_send,
+						      .has_eq = true,
+						      .numbers = true};
 
 void __wrap_dofi_cno_notify(struct dofi_cno *cno, struct dofi_evd *of);
 
@@ -394,6 +398,29 @@ START_TEST(a_truncated_first_message_follows_established)
 }
 END_TEST
 
+/* The connection breaks already, so it is not established any more. */
+START_TEST(a_truncated_message_behind_a_failure)
+{
+	begin(_i);
+	ep.state = DAT_EP_STATE_COMPLETION_PENDING;
+	ep.faulty = true;
+	arrive(0, FI_ETRUNC, ROOM, 0);
+	ck_assert_uint_eq(seen.established, 0);
+}
+END_TEST
+
+/* With immediate data of the device, the length is that of the write. */
+START_TEST(immediate_data_for_a_receive_without_segments)
+{
+	begin(_i);
+	ia.has_immediates = true;
+	slots[0].wr.niov = 0;
+	arrive(0, 0, 8, 0);
+	expect_completion(0, 0, DAT_DTO_SUCCESS, 8);
+	ck_assert(!ep.faulty);
+}
+END_TEST
+
 /* A receive without segments has no guard byte. */
 START_TEST(bytes_for_a_receive_without_segments)
 {
@@ -451,12 +478,13 @@ END_TEST
 START_TEST(an_invalidation_that_fails_ends_the_connection)
 {
 	begin(_i);
-	ep.ctrl = (struct dofi_ctrl){.kind = DOFI_CTRL_INVALIDATE, .value = 0};
+	ep.ctrl = (struct dofi_ctrl){.kind = DOFI_CTRL_INVALIDATE, .value = 0, .length = 9};
 	arrive(0, 0, 5, 0);
 	ck_assert_uint_eq(event_at(0)->op, DOFI_OP_RECV_INVALIDATE);
 	ck_assert_uint_eq(event_at(0)->status, DAT_DTO_ERR_LOCAL_PROTECTION);
 	ck_assert(ep.faulty && ep.stall.waits);
 	ck_assert_uint_eq(counted(DOFI_CNT_EP_ERRORS), 1);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_RECV_DATA), 5); /* only a write has another length */
 }
 END_TEST
 
@@ -489,6 +517,66 @@ START_TEST(a_message_waits_for_its_control_message)
 	arrive(2, 0, 0, numbered_as(2) | DOFI_UPDATE_CTRL_MSG);
 	expect_immediate(2, 2, 4, 40);
 	ck_assert_uint_eq(ep.ctrl_msgs->used, 2);
+}
+END_TEST
+
+/* What comes with a message counts when the message does. */
+START_TEST(a_message_that_waits_brings_its_credits_later)
+{
+	static _Alignas(16) union slot requests[SLOTS];
+
+	begin(_i);
+	ia.uses_ctrl_msgs = true;
+	ia.trans = ep.trans = &numbered_sender;
+	ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
+	ep.attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	ep.req = shape;
+	ep.req.base = (char *)requests;
+	ep.req.tail = 1;
+	requests[0].wr = (struct dofi_wr){.ep = &ep, .op = DOFI_OP_SEND, .niov = 1};
+	ep.peer.credits = true;
+	ep.nsent = ep.credit_total = 3;
+	arrive(0, 0, 0,
+	       numbered_as(0) | DOFI_UPDATE_CTRL_MSG | DOFI_UPDATE_SOLICITED | DOFI_UPDATE_CREDIT |
+		       4u << DOFI_UPDATE_CREDIT_SHIFT);
+	ck_assert_uint_eq(ep.credit_total, 3);
+	ck_assert_uint_eq(ep.nreceived, 0);
+	ctrl_msg_about(0, 3);
+	expect_immediate(0, 0, 3, 30);
+	ck_assert_uint_eq(seen.notified, 1);
+	ck_assert_uint_eq(ep.credit_total, 4);
+	ck_assert_uint_eq(seen.sent, 1);
+}
+END_TEST
+
+/* The length of such a message is its own. */
+START_TEST(a_message_that_waits_keeps_its_length)
+{
+	begin(_i);
+	ia.uses_ctrl_msgs = true;
+	ia.trans = ep.trans = &numbered;
+	ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
+	arrive(0, 0, 9, numbered_as(0) | DOFI_UPDATE_CTRL_MSG);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ep.ctrl_msgs->kept[0].ctrl.kind = DOFI_CTRL_INVALIDATE; /* of no context, so it fails */
+	dofi_lock(&ep.lock);
+	dofi_receive_ctrl_arrived(&ep, 0);
+	dofi_unlock(&ep.lock);
+	ck_assert_uint_eq(event_at(0)->op, DOFI_OP_RECV_INVALIDATE);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_RECV_DATA), 9);
+}
+END_TEST
+
+/* The connection breaks, whatever the control message says. */
+START_TEST(a_failure_waits_for_no_control_message)
+{
+	begin(OF_EP);
+	ia.uses_ctrl_msgs = true;
+	ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
+	arrive(0, FI_ETRUNC, ROOM, DOFI_UPDATE_CTRL_MSG);
+	expect_completion(0, 0, DAT_DTO_ERR_LOCAL_LENGTH, 0);
+	ck_assert(ep.faulty);
+	ck_assert_uint_eq(ep.ctrl_msgs->used, 0);
 }
 END_TEST
 
@@ -606,7 +694,53 @@ START_TEST(a_receive_with_many_segments_is_scattered)
 }
 END_TEST
 
+/* There is no buffer of that size. */
+START_TEST(a_receive_without_a_buffer_is_not_given)
+{
+	struct dofi_ring narrow = shape;
+	struct dofi_wr *wr = &slots[0].wr;
+
+	ck_assert_int_eq(dofi_bounces_init(&ia), 0);
+	begin(_i);
+	narrow.fabric_iov = 1;
+	wr->niov = 2;
+	slots[0].iov[1] = (struct iovec){memory, (size_t)1 << 40};
+	ck_assert_int_eq(give(_i, &narrow), -FI_EAGAIN);
+	ck_assert_ptr_null(seen.offered);
+	ck_assert_int_eq(wr->state, DOFI_WR_QUEUED);
+	ck_assert_uint_eq(wr->niov, 2);
+	dofi_bounces_fini(&ia);
+}
+END_TEST
+
 /* --- receives of an EP --- */
+
+/* It was posted before there was a path. */
+START_TEST(a_receive_that_waited_is_scattered)
+{
+	static struct fi_domain_attr domain_attr;
+	static struct fi_info info = {.domain_attr = &domain_attr};
+	struct dofi_wr *wr = &slots[0].wr;
+
+	ia.info = &info;
+	ck_assert_int_eq(dofi_bounces_init(&ia), 0);
+	begin(OF_EP);
+	wr->state = DOFI_WR_QUEUED;
+	wr->niov = 2;
+	slots[0].iov[1] = (struct iovec){memory, 5};
+	ep.recv.fabric_iov = 1;
+	ep.recv.issue = 0;
+	ep.recv.tail = 1;
+	dofi_lock(&ep.lock);
+	dofi_ep_issue_receives(&ep);
+	dofi_unlock(&ep.lock);
+	ck_assert_ptr_eq(seen.offered, wr);
+	ck_assert_uint_eq(ep.recv.issue, 1);
+	ck_assert_uint_eq(wr->niov, 1);
+	ck_assert_uint_eq(wr->split, 1);
+	dofi_bounces_fini(&ia);
+}
+END_TEST
 
 /* Posts are counted from the beginning of the connection, and the ring wraps. */
 START_TEST(the_place_in_the_ring_tells_the_message)
@@ -635,6 +769,25 @@ START_TEST(the_place_in_the_ring_tells_the_message)
 }
 END_TEST
 
+/* Both come before the messages in front of them. */
+START_TEST(a_control_message_comes_before_its_message)
+{
+	begin(OF_EP);
+	ia.uses_ctrl_msgs = true;
+	ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
+	ctrl_msg_about(2, 4);
+	arrive(2, 0, 0, DOFI_UPDATE_CTRL_MSG);
+	ck_assert_int_eq(slots[2].wr.state, DOFI_WR_DONE);
+	ck_assert_uint_eq(ep.ctrl_msgs->used, 1);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	arrive(0, 0, 5, 0);
+	arrive(1, 0, 6, 0);
+	expect_completion(0, 0, DAT_DTO_SUCCESS, 5);
+	expect_completion(1, 1, DAT_DTO_SUCCESS, 6);
+	expect_immediate(2, 2, 4, 40);
+}
+END_TEST
+
 /* Of a message that has come long ago, or for which no receive is posted. */
 START_TEST(a_control_message_about_no_receive_waits)
 {
@@ -650,6 +803,20 @@ START_TEST(a_control_message_about_no_receive_waits)
 	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
 	ck_assert_int_eq(slots[0].wr.state, DOFI_WR_HELD);
 	ck_assert_int_eq(slots[3].wr.state, DOFI_WR_HELD);
+}
+END_TEST
+
+/* A transport that has found the message by the EP holds its lock already. */
+START_TEST(a_completion_with_the_lock_held)
+{
+	begin(OF_EP);
+	dofi_lock(&ep.lock);
+	dofi_receive_done_held(&slots[0].wr, 11,
+			       DOFI_UPDATE_CREDIT | 1u << DOFI_UPDATE_CREDIT_SHIFT);
+	dofi_unlock(&ep.lock);
+	expect_completion(0, 0, DAT_DTO_SUCCESS, 11);
+	ck_assert_uint_eq(ep.credit_total, 1);
+	ck_assert_uint_eq(ep.recv.head, 1);
 }
 END_TEST
 
@@ -756,7 +923,7 @@ START_TEST(held_messages_return_their_buffers_at_the_end)
 	ia.trans = ep.trans = &numbered;
 	arrive(0, 0, 10, numbered_as(1));
 	dofi_lock(&ep.lock);
-	dofi_srq_forget_held(&ep);
+	dofi_release_flushed(&ep, DAT_DTO_ERR_FLUSHED);
 	dofi_unlock(&ep.lock);
 	ck_assert_ptr_null(ep.held);
 	ck_assert_uint_eq(seen.reposted, 1);
@@ -933,13 +1100,22 @@ int main(void)
 	tcase_add_loop_test(both, a_message_that_announces_no_control_message_has_none, 0, KINDS);
 	tcase_add_loop_test(both, a_receive_that_can_only_fail_breaks_the_connection, 0, KINDS);
 	tcase_add_loop_test(both, an_error_before_the_first_message_establishes_nothing, 0, KINDS);
+	tcase_add_loop_test(both, a_truncated_message_behind_a_failure, 0, KINDS);
+	tcase_add_loop_test(both, immediate_data_for_a_receive_without_segments, 0, KINDS);
+	tcase_add_loop_test(both, a_message_that_waits_brings_its_credits_later, 0, KINDS);
+	tcase_add_loop_test(both, a_message_that_waits_keeps_its_length, 0, KINDS);
+	tcase_add_loop_test(both, a_receive_without_a_buffer_is_not_given, 0, KINDS);
 	suite_add_tcase(suite, both);
 	tcase_add_checked_fixture(of_ep, setup, teardown);
+	tcase_add_test(of_ep, a_completion_with_the_lock_held);
 	tcase_add_test(of_ep, receives_end_in_the_order_of_their_posts);
 	tcase_add_test(of_ep, cancelled_receives_wait_for_the_flush);
 	tcase_add_test(of_ep, one_failure_ends_a_connection);
 	tcase_add_test(of_ep, the_place_in_the_ring_tells_the_message);
+	tcase_add_test(of_ep, a_control_message_comes_before_its_message);
 	tcase_add_test(of_ep, a_control_message_about_no_receive_waits);
+	tcase_add_test(of_ep, a_failure_waits_for_no_control_message);
+	tcase_add_test(of_ep, a_receive_that_waited_is_scattered);
 	suite_add_tcase(suite, of_ep);
 	tcase_add_checked_fixture(of_srq, setup, teardown);
 	tcase_add_test(of_srq, the_slot_is_free_before_the_event);

@@ -187,6 +187,7 @@ START_TEST(an_event_tells_the_operation)
 	ck_assert_ptr_eq(event->dto.srq, is_receive ? &srq : NULL);
 	ck_assert_uint_eq(event->dto.immediate, is_receive && kinds[_i].ctrl ? 77 : 0);
 	ck_assert_uint_eq(counted(DOFI_CNT_EP_COMPLETED), 1);
+	ck_assert_uint_eq(evd->counters[DOFI_CNT_EVD_DTO_CALLBACK], !is_bind);
 }
 END_TEST
 
@@ -272,12 +273,23 @@ END_TEST
 
 START_TEST(an_injected_request_is_released_in_its_turn)
 {
+	const struct dofi_event *event;
 	struct dofi_wr *wr;
 
+	memset(events, 0xa5, sizeof(events));
 	wr = add_done(DOFI_OP_SEND);
 	dofi_release_request(&ep, wr);
 	ck_assert_uint_eq(ep.req.head, 1);
 	expect(&req_evd, 0, FIRST, DAT_DTO_SUCCESS);
+	event = event_of(&req_evd, 0);
+	ck_assert_uint_eq(event->number, DAT_DTO_COMPLETION_EVENT);
+	ck_assert_uint_eq(event->op, DOFI_OP_SEND);
+	ck_assert_uint_eq(event->ext, 0);
+	ck_assert_ptr_eq(event->handle, &ep);
+	ck_assert_uint_eq(event->dto.length, LENGTH);
+	ck_assert_ptr_null(event->dto.srq);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_COMPLETED), 1);
+	ck_assert_uint_eq(req_evd.counters[DOFI_CNT_EVD_DTO_CALLBACK], 1);
 	wr = add_done(DOFI_OP_FETCH_ADD); /* not plain */
 	dofi_release_request(&ep, wr);
 	ck_assert_uint_eq(event_of(&req_evd, 1)->number, DOFI_EVENT_EXTENDED);
@@ -287,6 +299,76 @@ START_TEST(an_injected_request_is_released_in_its_turn)
 	dofi_release_request(&ep, wr);
 	ck_assert_uint_eq(ep.req.head, 2);
 	ck_assert_uint_eq(dofi_evd_queued(&req_evd), 2);
+}
+END_TEST
+
+/* It is as plain as can be, and its event is lost. */
+START_TEST(a_lost_event_of_an_injected_request)
+{
+	req_evd.qlen = 0;
+	dofi_release_request(&ep, add_done(DOFI_OP_SEND));
+	ck_assert_uint_eq(ep.req.head, 1);
+	ck_assert(ep.faulty && ep.stall.waits);
+	ck_assert_uint_eq(req_evd.counters[DOFI_CNT_EVD_DTO_CALLBACK], 0);
+}
+END_TEST
+
+/* As a suppressed event is left out, and a failure is not. */
+START_TEST(an_injected_request_with_flags_is_not_plain)
+{
+	struct dofi_wr *wr =
+		add(DOFI_OP_SEND, DOFI_WR_DONE, _i ? DAT_DTO_ERR_TRANSPORT : DAT_DTO_SUCCESS);
+
+	wr->flags = _i ? 0 : DAT_COMPLETION_SUPPRESS_FLAG;
+	dofi_release_request(&ep, wr);
+	ck_assert_uint_eq(ep.req.head, 1);
+	ck_assert_uint_eq(dofi_evd_queued(&req_evd), (uint32_t)_i);
+	if (_i)
+		expect(&req_evd, 0, FIRST, DAT_DTO_ERR_TRANSPORT);
+}
+END_TEST
+
+START_TEST(an_injected_request_notifies)
+{
+	req_evd.cno = &watcher;
+	dofi_release_request(&ep, add_done(DOFI_OP_SEND));
+	ck_assert_uint_eq(notified, 1);
+}
+END_TEST
+
+/* A plain completion at the head of the ring, or behind others; those behind it leave, too. */
+START_TEST(a_polled_completion_releases_what_is_complete)
+{
+	struct dofi_wr *first = add(DOFI_OP_SEND, DOFI_WR_ISSUED, DAT_DTO_SUCCESS),
+		       *second = add_done(DOFI_OP_SEND);
+
+	dofi_release_polled(&ep, &ep.req, &req_evd, second, DOFI_OP_SEND);
+	ck_assert_uint_eq(dofi_evd_queued(&req_evd), 0);
+	ck_assert_uint_eq(ep.req.head, 0);
+	first->state = DOFI_WR_DONE;
+	dofi_release_polled(&ep, &ep.req, &req_evd, first, DOFI_OP_SEND);
+	expect(&req_evd, 0, FIRST, DAT_DTO_SUCCESS);
+	expect(&req_evd, 1, FIRST + 1, DAT_DTO_SUCCESS);
+	ck_assert_uint_eq(ep.req.head, 2);
+	add(DOFI_OP_SEND, DOFI_WR_DONE, DAT_DTO_SUCCESS);
+	add(DOFI_OP_SEND, DOFI_WR_ISSUED, DAT_DTO_SUCCESS);
+	dofi_release_polled(&ep, &ep.req, &req_evd, dofi_ring_at(&ep.req, 2), DOFI_OP_SEND);
+	ck_assert_uint_eq(ep.req.head, 3);
+	ck_assert_uint_eq(dofi_evd_queued(&req_evd), 3);
+}
+END_TEST
+
+/* The event of a message with a control record is not a plain one. */
+START_TEST(a_polled_receive_with_a_record)
+{
+	struct dofi_wr *wr = add_done(DOFI_OP_RECV);
+
+	wr->recv.ctrl = DOFI_CTRL_IMMEDIATE;
+	wr->recv.value = 77;
+	dofi_release_polled(&ep, &ep.recv, &recv_evd, wr, DOFI_OP_RECV);
+	ck_assert_uint_eq(event_of(&recv_evd, 0)->op, DOFI_OP_RECV_IMM);
+	ck_assert_uint_eq(event_of(&recv_evd, 0)->dto.immediate, 77);
+	ck_assert_uint_eq(ep.recv.head, 1);
 }
 END_TEST
 
@@ -428,6 +510,11 @@ int main(void)
 			    sizeof(wakes) / sizeof(wakes[0]));
 	tcase_add_loop_test(tc, a_lost_event_breaks_the_connection, 0, 2);
 	tcase_add_test(tc, an_injected_request_is_released_in_its_turn);
+	tcase_add_test(tc, a_lost_event_of_an_injected_request);
+	tcase_add_loop_test(tc, an_injected_request_with_flags_is_not_plain, 0, 2);
+	tcase_add_test(tc, an_injected_request_notifies);
+	tcase_add_test(tc, a_polled_completion_releases_what_is_complete);
+	tcase_add_test(tc, a_polled_receive_with_a_record);
 	tcase_add_test(tc, a_disconnect_goes_on_behind_an_injected_request);
 	tcase_add_test(tc, nothing_succeeds_behind_what_is_flushed);
 	tcase_add_test(tc, the_first_failure_has_its_own_status);

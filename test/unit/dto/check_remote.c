@@ -399,6 +399,8 @@ START_TEST(a_refused_request_fails_in_its_turn)
 	expect_event(0, 0, DAT_DTO_SUCCESS);
 	expect_event(1, 1, DAT_DTO_ERR_REMOTE_ACCESS);
 	ck_assert(ep.faulty && ep.stall.waits);
+	ck_assert_uint_eq(ep.req.head, 2);
+	ck_assert_uint_eq(ep.req.issue, 2);
 	ck_assert_uint_eq(seen.reads, 1);
 }
 END_TEST

@@ -7,6 +7,7 @@
 
 #include "../../../prov/ofi/dto/ep_attr.h"
 #include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/dto/op_context.h"
 #include "../../../prov/ofi/dto/rma.h"
 #include "../../../prov/ofi/dto/ring.h"
 #include "../../../prov/ofi/fabric/select.h"
@@ -81,13 +82,22 @@ static ssize_t write_message(struct fid_ep *to, const struct fi_msg_rma *msg, ui
 	return 0;
 }
 
+static ssize_t answer_to_inject;
+
 static ssize_t inject_it(struct fid_ep *to, const void *buf, size_t length, fi_addr_t dest,
 			 uint64_t addr, uint64_t key)
 {
 	ck_assert_ptr_eq(to, &fep);
 	seen.injected++;
 	note((struct iovec){(void *)(uintptr_t)buf, length}, NULL, dest, addr, key, NULL);
-	return 0;
+	return answer_to_inject;
+}
+
+static ssize_t inject_data(struct fid_ep *to, const void *buf, size_t length, uint64_t data,
+			   fi_addr_t dest, uint64_t addr, uint64_t key)
+{
+	seen.data = data;
+	return inject_it(to, buf, length, dest, addr, key);
 }
 
 static ssize_t write_vector(struct fid_ep *to, const struct iovec *iov, void **desc, size_t n,
@@ -133,11 +143,11 @@ static ssize_t read_vector(struct fid_ep *from, const struct iovec *iov, void **
 static ssize_t write_data(struct fid_ep *to, const void *buf, size_t length, void *desc,
 			  uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
 {
-	(void)to, (void)dest, (void)key, (void)context;
+	ck_assert_ptr_eq(to, &fep);
 	ck_assert(!buf && !length && !desc);
 	seen.writes++;
 	seen.data = data;
-	seen.targets[0].addr = addr;
+	note((struct iovec){NULL, 0}, NULL, dest, addr, key, context);
 	return 0;
 }
 
@@ -148,6 +158,8 @@ static struct {
 	uint64_t operand, compare;
 	void *result;
 	struct fi_rma_ioc target;
+	const void *context;
+	fi_addr_t dest;
 } atomic_seen;
 
 static void note_atomic(const struct fi_msg_atomic *msg, const struct fi_ioc *result,
@@ -158,7 +170,10 @@ static void note_atomic(const struct fi_msg_atomic *msg, const struct fi_ioc *re
 	ck_assert_uint_eq(msg->msg_iov->count, 1);
 	ck_assert_uint_eq(result->count, 1);
 	ck_assert_int_eq(msg->datatype, FI_UINT64);
-	ck_assert(flags & FI_COMPLETION);
+	ck_assert_uint_eq(flags, FI_COMPLETION);
+	ck_assert_ptr_null(msg->desc[0]);
+	atomic_seen.context = msg->context;
+	atomic_seen.dest = msg->addr;
 	atomic_seen.op = msg->op;
 	memcpy(&atomic_seen.operand, msg->msg_iov->addr, sizeof(atomic_seen.operand));
 	atomic_seen.target = msg->rma_iov[0];
@@ -168,7 +183,8 @@ static void note_atomic(const struct fi_msg_atomic *msg, const struct fi_ioc *re
 static ssize_t fetch(struct fid_ep *to, const struct fi_msg_atomic *msg, struct fi_ioc *result,
 		     void **desc, size_t n, uint64_t flags)
 {
-	(void)to, (void)desc;
+	ck_assert_ptr_eq(to, &fep);
+	ck_assert_ptr_eq(desc[0], &descs[0]);
 	ck_assert_uint_eq(n, 1);
 	note_atomic(msg, result, flags);
 	return 0;
@@ -178,7 +194,9 @@ static ssize_t compare(struct fid_ep *to, const struct fi_msg_atomic *msg,
 		       const struct fi_ioc *compared, void **compare_desc, size_t ncompared,
 		       struct fi_ioc *result, void **desc, size_t n, uint64_t flags)
 {
-	(void)to, (void)compare_desc, (void)desc;
+	ck_assert_ptr_eq(to, &fep);
+	ck_assert_ptr_null(compare_desc[0]);
+	ck_assert_ptr_eq(desc[0], &descs[0]);
 	ck_assert_uint_eq(ncompared, 1);
 	ck_assert_uint_eq(n, 1);
 	ck_assert_uint_eq(compared->count, 1);
@@ -193,6 +211,7 @@ static void setup(void)
 				      .writev = write_vector,
 				      .writemsg = write_message,
 				      .inject = inject_it,
+				      .injectdata = inject_data,
 				      .writedata = write_data,
 				      .read = read_it,
 				      .readv = read_vector,
@@ -300,6 +319,45 @@ START_TEST(completion_data_without_a_segment)
 	ck_assert_uint_eq(seen.messages, 0);
 	ck_assert_uint_eq(seen.data, 9);
 	ck_assert_uint_eq(seen.targets[0].addr, 8);
+	ck_assert_uint_eq(seen.targets[0].key, KEY);
+	ck_assert_uint_eq(seen.dest, DEST);
+	ck_assert_ptr_eq(seen.context, (char *)wr - ia.context_gap);
+}
+END_TEST
+
+START_TEST(a_control_record_is_injected)
+{
+	static const char record[5];
+
+	answer_to_inject = _i ? -FI_EAGAIN : 0;
+	ck_assert_int_eq(dofi_rma_ctrl(&ep, record, 5, 0x2000, 66, 1234), answer_to_inject);
+	ck_assert_ptr_eq(seen.buf, record);
+	ck_assert_uint_eq(seen.data, 1234);
+	ck_assert_uint_eq(seen.dest, DEST);
+	ck_assert_uint_eq(seen.targets[0].addr, 0x2000);
+	ck_assert_uint_eq(seen.targets[0].len, 5);
+	ck_assert_uint_eq(seen.targets[0].key, 66);
+}
+END_TEST
+
+/* Some fabrics use memory in front of the request. */
+START_TEST(a_look_at_the_peers_table)
+{
+	static char entry[16];
+	struct dofi_wr *wr = request(0, 8);
+
+	ia.context_gap = _i ? DOFI_CONTEXT_GAP : 0;
+	answer_to_read = _i ? -FI_EAGAIN : 0;
+	ck_assert_int_eq(dofi_rma_peek(&ep, wr, entry, 16, &descs[1], 48, 55), answer_to_read);
+	ck_assert_uint_eq(seen.reads, 1);
+	ck_assert_ptr_eq(seen.buf, entry);
+	ck_assert_ptr_eq(seen.desc, &descs[1]);
+	ck_assert_uint_eq(seen.dest, DEST);
+	ck_assert_ptr_eq(seen.context, (char *)wr - ia.context_gap);
+	ck_assert_ptr_eq(dofi_context_wr(&ia, (void *)(uintptr_t)seen.context), wr);
+	ck_assert_uint_eq(seen.targets[0].addr, 48);
+	ck_assert_uint_eq(seen.targets[0].len, 16);
+	ck_assert_uint_eq(seen.targets[0].key, 55);
 }
 END_TEST
 
@@ -319,6 +377,8 @@ START_TEST(atomic_operations_of_the_fabric)
 	ck_assert_uint_eq(atomic_seen.target.key, 77);
 	ck_assert_uint_eq(atomic_seen.target.count, 1);
 	ck_assert_ptr_eq(atomic_seen.result, memory);
+	ck_assert_uint_eq(atomic_seen.dest, DEST);
+	ck_assert_ptr_eq(atomic_seen.context, wr);
 }
 END_TEST
 
@@ -336,6 +396,14 @@ START_TEST(only_a_single_word_is_injected)
 	wr = request(0, 8);
 	ck_assert(dofi_may_inject(&ep, wr));
 	wr->niov = 2; /* an injected message is one piece of memory */
+	ck_assert(!dofi_may_inject(&ep, wr));
+	wr->niov = 0;
+	wr->op = DOFI_OP_SEND;
+	ck_assert(dofi_may_inject(&ep, wr));
+	wr->split = 1; /* the completion gives its buffer back */
+	ck_assert(!dofi_may_inject(&ep, wr));
+	wr->split = 0;
+	wr->op = DOFI_OP_READ;
 	ck_assert(!dofi_may_inject(&ep, wr));
 }
 END_TEST
@@ -377,6 +445,21 @@ START_TEST(which_writes_are_injected)
 	ck_assert_uint_eq(seen.injected + seen.writes + seen.vectors, 1);
 	ck_assert_int_eq(wr->state, short_writes[_i].injected ? DOFI_WR_DONE : DOFI_WR_ISSUED);
 	expect_whole(wr, seen.injected ? NULL : wr);
+}
+END_TEST
+
+/* The fabric had no room: the request waits, and is not complete. */
+START_TEST(a_write_that_was_not_injected_is_not_complete)
+{
+	struct dofi_wr *wr = request(0, 8);
+
+	ia.inject_max = 64;
+	ia.names_flags = false;
+	wr->flags = _i ? DAT_COMPLETION_SUPPRESS_FLAG : 0;
+	answer_to_inject = -FI_EAGAIN;
+	ck_assert_int_eq(dofi_rma_write(&ep, wr), -FI_EAGAIN);
+	ck_assert_uint_eq(seen.injected, 1);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
 }
 END_TEST
 
@@ -577,6 +660,9 @@ int main(void)
 			    sizeof(short_writes) / sizeof(short_writes[0]));
 	tcase_add_test(tc, completion_data_without_a_segment);
 	tcase_add_loop_test(tc, atomic_operations_of_the_fabric, 0, 2);
+	tcase_add_loop_test(tc, a_control_record_is_injected, 0, 2);
+	tcase_add_loop_test(tc, a_look_at_the_peers_table, 0, 2);
+	tcase_add_loop_test(tc, a_write_that_was_not_injected_is_not_complete, 0, 2);
 	suite_add_tcase(suite, tc);
 	add_fences(suite);
 	return t_run(suite);

@@ -7,6 +7,7 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/dto/bounce.h"
+#include "../../../prov/ofi/dto/control_message.h"
 #include "../../../prov/ofi/dto/ep_attr.h"
 #include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/object/ia.h"
@@ -119,16 +120,58 @@ static ssize_t take_immediate(struct dofi_ep *from, struct dofi_wr *wr, uint32_t
 	return ret;
 }
 
+/* Control records, control messages and empty messages. */
+static struct {
+	unsigned int records, ctrl_msgs, empty;
+	uint64_t record;
+} about;
+
+static ssize_t take_record(struct dofi_ep *from, const void *record, size_t size, uint64_t raddr,
+			   uint64_t rkey, uint64_t data)
+{
+	(void)raddr, (void)rkey;
+	ck_assert_ptr_eq(from, &ep);
+	ck_assert_ptr_null(record);
+	ck_assert_uint_eq(size, 0);
+	about.records++;
+	about.record = data;
+	return 0;
+}
+
+static ssize_t take_empty(struct dofi_ep *from, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(from, &ep);
+	ck_assert_int_eq(wr->op, DOFI_OP_WRITE_IMM);
+	ck_assert_uint_eq(about.records, 1);
+	about.empty++;
+	return 0;
+}
+
+static ssize_t take_ctrl_msg(struct dofi_ep *from, const void *bytes, size_t size)
+{
+	const struct dofi_ctrl_msg *ctrl_msg = bytes;
+
+	(void)size;
+	ck_assert_ptr_eq(from, &ep);
+	about.ctrl_msgs++;
+	about.record = ctrl_msg->value;
+	return 0;
+}
+
 static const struct dofi_trans_ops fabric = {.send = take_send,
 					     .read = take_read,
 					     .write_data = take_write_data,
 					     .write_immediate = take_immediate,
+					     .write_ctrl = take_record,
+					     .send_empty = take_empty,
+					     .ctrl_msg = take_ctrl_msg,
 					     .write = take_write,
 					     .has_eq = true};
 
 static void open_ep(uint16_t fabric_iov)
 {
 	ia.limits.fabric_iov = fabric_iov;
+	memset(&ep.parts, 0xa5, sizeof(ep.parts));
 	ck_assert_int_eq(dofi_ring_init(&ia, &ep.req, REQUESTS, NIOV + 1), 0);
 	ck_assert_int_eq(dofi_parts_init(&ia, &ep.parts, &ep.req), 0);
 }
@@ -284,6 +327,8 @@ START_TEST(the_last_aligned_word)
 		expect_op(0, at, length - last);
 	if (last)
 		expect_op(1, at + length - last, last);
+	else if (length)
+		ck_assert_ptr_eq(ops[0].context, wr); /* without a part */
 	ck_assert_uint_eq(ep.writes, length > 0);
 	for (unsigned int i = 0; i < nops; i++) {
 		expect_no_event();
@@ -347,12 +392,43 @@ START_TEST(segments_are_cut_and_keep_their_descriptors)
 }
 END_TEST
 
-/* A device may carry out an operation with several segments in several steps. */
+/* The last segment is the word already. */
+START_TEST(a_word_of_its_own_is_not_cut)
+{
+	static const uint64_t cuts[] = {96};
+	struct dofi_wr *wr;
+
+	open_ep(NIOV);
+	wr = post(DOFI_OP_WRITE, 0, 104, cuts, 1);
+	ck_assert_uint_eq(nops, 2);
+	expect_op(0, 0, 96);
+	expect_op(1, 96, 8);
+	ck_assert_uint_eq(ops[0].niov, 1);
+	ck_assert_uint_eq(wr->niov, 2);
+}
+END_TEST
+
+START_TEST(a_read_has_no_word)
+{
+	struct dofi_wr *wr;
+
+	open_ep(NIOV);
+	ep.read_limit = 1;
+	wr = post(DOFI_OP_READ, 0, 100, NULL, 0);
+	ck_assert_uint_eq(nops, 1);
+	ck_assert_ptr_eq(ops[0].context, wr);
+}
+END_TEST
+
+/*
+ * A device may carry out an operation with several segments in several steps. It takes more of them
+ * than the EP has.
+ */
 START_TEST(a_word_in_several_segments_is_not_stored_at_once)
 {
 	static const uint64_t cuts[] = {4, 5};
 
-	open_ep(NIOV);
+	open_ep(NIOV + 1);
 	post(DOFI_OP_WRITE, 0, 8, cuts, 2);
 	ck_assert_uint_eq(nops, 2);
 	expect_op(0, 0, 6);
@@ -405,6 +481,7 @@ START_TEST(last_part_waits_for_the_others)
 	ck_assert(!ops[4].is_write);
 	end(4, 0);
 	expect_event(2, DAT_DTO_SUCCESS, 8);
+	ck_assert(!ep.refused && !ep.stall.waits);
 }
 END_TEST
 
@@ -477,6 +554,72 @@ START_TEST(a_refusal_in_the_middle)
 }
 END_TEST
 
+/*
+ * Writes may overtake each other, and fences keep later operations behind them. So what is behind
+ * the write need not wait for it, but the write itself stays in the ring until its last part is
+ * given.
+ */
+START_TEST(a_last_part_waits_where_there_are_fences)
+{
+	struct dofi_wr *wr;
+
+	ia.writes_overtake = true;
+	open_ep(NIOV);
+	wr = post_write(0, 100);
+	ck_assert_uint_eq(nops, 1);
+	ck_assert_uint_eq(ep.req.issue, 0);
+	ck_assert_int_eq(wr->state, DOFI_WR_QUEUED);
+	ck_assert(!ep.refused && !ep.stall.waits); /* a completion continues it */
+	end(0, 0);
+	ck_assert_uint_eq(nops, 2);
+	expect_op(1, 96, 4);
+	ck_assert_uint_eq(ep.req.issue, 1);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	expect_no_event();
+	end(1, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 100);
+	ck_assert_uint_eq(ep.writes, 0);
+}
+END_TEST
+
+/* A message that is under way has none, whatever a former request of its slot has left there. */
+START_TEST(only_writes_owe_a_last_part)
+{
+	static const uint64_t half[] = {4};
+	struct dofi_wr *message;
+
+	open_ep(NIOV);
+	message = post(DOFI_OP_SEND, 0, 8, half, 1);
+	message->rdma.given = 1;
+	post_write(100, 100);
+	ck_assert_uint_eq(nops, 2);
+	refusals = 1;
+	end(1, 0);
+	ck_assert(ep.owing);
+	issue();
+	ck_assert_uint_eq(nops, 3);
+	expect_op(2, 192, 8);
+	end(2, 0);
+	end(0, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 8);
+	expect_event(1, DAT_DTO_SUCCESS, 100);
+	ck_assert_uint_eq(nops, 3);
+}
+END_TEST
+
+/* The flush will end the request. */
+START_TEST(no_last_part_without_a_path)
+{
+	open_ep(NIOV);
+	post_write(0, 100);
+	ep.path_up = false;
+	end(0, 0);
+	ck_assert_uint_eq(nops, 1);
+	ck_assert(!ep.owing);
+	expect_no_event();
+}
+END_TEST
+
 /* There is room for fewer parts than requests. All requests complete in order. */
 START_TEST(more_writes_than_parts)
 {
@@ -511,6 +654,7 @@ START_TEST(a_waiting_last_part_gets_room_later)
 		end(i, 0);
 	ck_assert_uint_eq(nops, PARTS);
 	ck_assert(ep.owing);
+	ck_assert(!ep.refused && !ep.stall.waits); /* a completion makes room */
 	end(0, 0);
 	ck_assert_uint_eq(nops, 2 * PARTS);
 	ck_assert(!ep.owing);
@@ -546,6 +690,7 @@ START_TEST(a_failed_part_fails_the_write)
 	post_write(200, 100);
 	end(0, FI_EACCES);
 	ck_assert(ep.faulty);
+	ck_assert_uint_eq(ep.req.issue, 2); /* both were issued before */
 	expect_event(0, DAT_DTO_ERR_REMOTE_ACCESS, 0);
 	ck_assert_uint_eq(nops, ia.writes_overtake ? 2 : 4); /* no part follows the failed one */
 	/* Completions of the remaining parts are ignored. */
@@ -608,12 +753,21 @@ static void open_short(uint16_t fabric_iov)
 
 static const uint64_t quarters[] = {10, 20, 30};
 
+/* The fabric may take more segments than the request has, or just as many. */
 START_TEST(a_request_that_fits_needs_no_parts)
 {
-	open_short(NIOV + 1);
-	ck_assert_ptr_null(ep.parts.base);
-	post(DOFI_OP_WRITE, 0, 40, quarters, 3);
+	static const enum dofi_op kinds[] = {DOFI_OP_SEND, DOFI_OP_WRITE, DOFI_OP_READ};
+	uint16_t more = _i / 3;
+	struct dofi_wr *wr;
+
+	open_short(NIOV + more);
+	ck_assert((ep.parts.base == NULL) == more);
+	ep.read_limit = 1;
+	wr = post(kinds[_i % 3], 0, 40, quarters, 3);
 	ck_assert_uint_eq(nops, 1);
+	ck_assert_ptr_eq(ops[0].context, wr);
+	ck_assert_uint_eq(wr->split, 0);
+	ck_assert_uint_eq(wr->niov, 4);
 	end(0, 0);
 	expect_event(0, DAT_DTO_SUCCESS, 40);
 }
@@ -629,6 +783,8 @@ START_TEST(a_read_with_many_segments_is_one_request)
 	ck_assert_uint_eq(nops, 2);
 	expect_op(0, 0, 20);
 	expect_op(1, 20, 20);
+	ck_assert_int_eq(ops[0].way, 'r');
+	ck_assert_int_eq(ops[1].way, 'r');
 	ck_assert_uint_eq(ops[0].niov, 2);
 	ck_assert_uint_eq(ep.reads, 1);
 	ck_assert_uint_eq(ep.writes, 0);
@@ -651,6 +807,7 @@ START_TEST(a_write_with_many_segments_is_one_request)
 	post(DOFI_OP_WRITE, 0, 40, quarters, 3);
 	ck_assert_uint_eq(nops, ia.writes_overtake ? 1 : 2);
 	expect_op(0, 0, 30);
+	ck_assert_int_eq(ops[0].way, 0);
 	ck_assert_uint_eq(ep.writes, 1);
 	ck_assert(ep.unfenced == (ia.order == DOFI_FENCE));
 	end(0, 0);
@@ -689,6 +846,21 @@ START_TEST(a_stream_needs_no_flag)
 }
 END_TEST
 
+/* Its parts are in order, too, so the last one does not wait. */
+START_TEST(parts_of_a_stream_need_no_fence)
+{
+	open_short(2);
+	ep.streams = true;
+	post(DOFI_OP_WRITE, 0, 40, quarters, 3);
+	ck_assert_uint_eq(nops, 2);
+	expect_op(1, 20, 20);
+	ck_assert(!ep.unfenced);
+	end(0, 0);
+	end(1, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 40);
+}
+END_TEST
+
 /* A part fails while others wait for room: they are never issued, nor is what is behind. */
 START_TEST(the_first_part_fails_before_the_others_start)
 {
@@ -714,6 +886,38 @@ START_TEST(the_first_part_fails_before_the_others_start)
 	expect_no_event();
 	ck_assert_uint_eq(dofi_ring_count(&ep.parts), 0);
 	ck_assert_uint_eq(ep.reads + ep.writes, 0);
+}
+END_TEST
+
+/*
+ * The peer ends its context while parts are under way. The rest of the request never starts, and
+ * the parts that complete later are not counted for a request that has the slot then.
+ */
+START_TEST(the_access_ends_between_two_parts)
+{
+	struct dofi_wr *wr;
+
+	open_short(1);
+	ep.read_limit = 2;
+	room = 2;
+	wr = post(DOFI_OP_READ, 0, 40, quarters, 3);
+	ck_assert_int_eq(wr->state, DOFI_WR_QUEUED); /* there is more to give */
+	ck_assert_uint_eq(wr->split, 2);
+	wr->rdma.resolved = false;
+	wr->rdma.context = 0; /* no such context */
+	room = -1;
+	issue();
+	ck_assert_uint_eq(nops, 2);
+	ck_assert_uint_eq(ep.req.head, 1);
+	ck_assert_uint_eq(ep.req.issue, 1);
+	ck_assert_uint_eq(wr->split, 0);
+	ck_assert(ep.faulty && ep.stall.waits);
+	expect_event(0, DAT_DTO_ERR_REMOTE_ACCESS, 0);
+	end(1, 0);
+	end(0, 0);
+	ck_assert_uint_eq(wr->split, 0);
+	ck_assert_uint_eq(dofi_ring_count(&ep.parts), 0);
+	expect_no_event();
 }
 END_TEST
 
@@ -773,6 +977,26 @@ START_TEST(a_message_with_many_segments_is_gathered)
 }
 END_TEST
 
+/* There is no buffer of that size: the message stays in the ring, and the engine tries again. */
+START_TEST(a_message_without_a_buffer_waits)
+{
+	struct dofi_wr *wr;
+
+	ck_assert_int_eq(dofi_bounces_init(&ia), 0);
+	open_short(2);
+	wr = post(DOFI_OP_SEND, 0, UINT64_C(1) << 40, quarters, 3);
+	ck_assert_uint_eq(nops, 0);
+	ck_assert_uint_eq(ep.req.issue, 0);
+	ck_assert_int_eq(wr->state, DOFI_WR_QUEUED);
+	ck_assert_uint_eq(wr->split, 0);
+	ck_assert_uint_eq(wr->niov, 4);
+	ck_assert_uint_eq(ep.nsent, 0);
+	ck_assert(ep.stall.waits && !ep.refused);
+	ck_assert_uint_eq(ep.counters[DOFI_CNT_EP_AGAIN], 1);
+	dofi_bounces_fini(&ia);
+}
+END_TEST
+
 /* Its last part brings the immediate data, or the record of its length. */
 START_TEST(a_write_with_immediate_data_in_parts)
 {
@@ -792,6 +1016,74 @@ START_TEST(a_write_with_immediate_data_in_parts)
 	ck_assert_int_eq(ops[1].way, _i ? 'i' : 'd');
 	ck_assert_uint_eq(ops[1].data, 0xabcd);
 	ck_assert_uint_eq(ep.writes, 0); /* no message has to wait for it by this count */
+}
+END_TEST
+
+static struct dofi_ctrl_msgs ctrl_msgs;
+
+/* By records, by the device, or by control messages. */
+enum way { RECORDS, DEVICE, MESSAGES, WAYS };
+
+static struct dofi_wr *post_immediate(enum way way)
+{
+	struct dofi_wr *wr;
+
+	open_short(2);
+	ia.has_immediates = way == DEVICE;
+	ep.ctrl_msgs = way == MESSAGES ? &ctrl_msgs : NULL;
+	ep.peer.ctrl_msgs = ep.peer.ctrl_known = true;
+	room = 0;
+	wr = post(DOFI_OP_WRITE_IMM, 0, 40, quarters, 3);
+	*dofi_wr_immediate(&ep.req, wr) = 0xabcd;
+	room = -1;
+	issue();
+	return wr;
+}
+
+/* The message, or what stands for it, goes with the last part or behind all of them. */
+START_TEST(immediate_data_follow_all_parts)
+{
+	static const char ways[] = {[RECORDS] = 'd', [DEVICE] = 'i', [MESSAGES] = 0};
+	enum way way = (enum way)_i;
+	struct dofi_wr *wr = post_immediate(way);
+
+	if (ia.writes_overtake) {
+		ck_assert_uint_eq(nops, 1);
+		ck_assert_uint_eq(ep.nsent, 0);
+		ck_assert_uint_eq(ep.req.issue, 0);
+		ck_assert_int_eq(wr->state, DOFI_WR_QUEUED);
+		end(0, 0);
+	}
+	ck_assert_uint_eq(nops, 2);
+	expect_op(0, 0, 20);
+	expect_op(1, 20, 20);
+	ck_assert_int_eq(ops[0].way, 0);
+	ck_assert_int_eq(ops[1].way, ways[way]);
+	ck_assert_uint_eq(ep.nsent, way != MESSAGES);
+	ck_assert_uint_eq(ep.req.issue, way != MESSAGES);
+	ck_assert(ep.unfenced == (ia.order == DOFI_FENCE));
+	if (way == DEVICE)
+		ck_assert_uint_eq(ops[1].data, 0xabcd);
+	for (unsigned int i = 0; i < 2; i++) {
+		expect_no_event();
+		if (!ops[i].is_over)
+			end(i, 0);
+	}
+	ck_assert_uint_eq(about.records, way == RECORDS);
+	ck_assert_uint_eq(about.empty, way == RECORDS);
+	ck_assert_uint_eq(about.ctrl_msgs, way == MESSAGES);
+	if (way != DEVICE)
+		ck_assert_uint_eq((uint32_t)about.record, 0xabcd);
+	if (way == MESSAGES) {
+		expect_no_event();
+		ck_assert_uint_eq(nops, 3);
+		ck_assert_ptr_eq(ops[2].context, wr);
+		end(2, 0);
+	}
+	ck_assert_uint_eq(ep.nsent, 1);
+	ck_assert_uint_eq(ep.req.issue, 1);
+	expect_event(0, DAT_DTO_SUCCESS, 40);
+	ck_assert_uint_eq(dofi_ring_count(&ep.parts), 0);
 }
 END_TEST
 
@@ -901,29 +1193,38 @@ int main(void)
 	tcase_add_loop_test(tc, the_last_aligned_word, 0, sizeof(ends) / sizeof(ends[0]));
 	tcase_add_test(tc, alignment_counts_from_the_address_not_the_region);
 	tcase_add_test(tc, segments_are_cut_and_keep_their_descriptors);
+	tcase_add_test(tc, a_word_of_its_own_is_not_cut);
+	tcase_add_test(tc, a_read_has_no_word);
 	tcase_add_test(tc, a_word_in_several_segments_is_not_stored_at_once);
 	tcase_add_test(tc, the_word_shrinks_to_its_segment);
 	tcase_add_test(tc, a_refusal_is_tried_again);
 	tcase_add_test(tc, a_refusal_in_the_middle);
+	tcase_add_test(tc, a_last_part_waits_where_there_are_fences);
 	tcase_add_test(tc, more_writes_than_parts);
 	tcase_add_test(tc, suppressed_writes_have_no_event);
 	tcase_add_test(tc, a_failed_part_fails_the_write);
 	tcase_add_test(tc, the_last_part_fails);
-	tcase_add_test(tc, a_request_that_fits_needs_no_parts);
+	tcase_add_loop_test(tc, a_request_that_fits_needs_no_parts, 0, 6);
+	tcase_add_test(tc, the_access_ends_between_two_parts);
 	tcase_add_test(tc, a_read_with_many_segments_is_one_request);
 	tcase_add_test(tc, a_write_with_many_segments_is_one_request);
 	tcase_add_test(tc, parts_of_equal_size);
 	tcase_add_test(tc, a_stream_needs_no_flag);
+	tcase_add_test(tc, parts_of_a_stream_need_no_fence);
 	tcase_add_loop_test(tc, the_first_part_fails_before_the_others_start, 0, 2);
 	tcase_add_test(tc, parts_go_on_where_there_was_no_room);
 	tcase_add_test(tc, a_message_with_many_segments_is_gathered);
+	tcase_add_test(tc, a_message_without_a_buffer_waits);
 	tcase_add_loop_test(tc, a_write_with_immediate_data_in_parts, 0, 2);
+	tcase_add_loop_test(tc, immediate_data_follow_all_parts, RECORDS, WAYS);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("unordered");
 	tcase_add_checked_fixture(tc, setup_unordered, teardown);
 	tcase_add_test(tc, last_part_waits_for_the_others);
 	tcase_add_test(tc, last_part_waits_for_all_parts);
+	tcase_add_test(tc, only_writes_owe_a_last_part);
+	tcase_add_test(tc, no_last_part_without_a_path);
 	tcase_add_test(tc, a_refusal_is_tried_again);
 	tcase_add_test(tc, more_writes_than_parts);
 	tcase_add_test(tc, a_waiting_last_part_gets_room_later);
@@ -934,6 +1235,8 @@ int main(void)
 	tcase_add_test(tc, a_read_with_many_segments_is_one_request);
 	tcase_add_test(tc, a_write_with_many_segments_is_one_request);
 	tcase_add_test(tc, parts_of_equal_size);
+	tcase_add_test(tc, parts_of_a_stream_need_no_fence);
+	tcase_add_loop_test(tc, immediate_data_follow_all_parts, DEVICE, WAYS);
 	tcase_add_loop_test(tc, parts_complete_in_any_order, 1, 101);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -12,6 +12,7 @@
 #include "../../../prov/ofi/progress/unfold.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/dto/reap.h"
 #include "../../../prov/ofi/dto/ud.h"
 #include "../../../prov/ofi/dto/ring.h"
 #include "../../../prov/ofi/object/ep.h"
@@ -164,7 +165,7 @@ static void arrive(uint32_t data, const char *text, int err)
 	ck_assert_uint_eq(wr->op, DOFI_OP_UD_RECV);
 	memcpy(fabric.buffer[fabric.receives], text, strlen(text));
 	fabric.room++;
-	dofi_ud_pool_done(&ia, wr, err, strlen(text), data);
+	dofi_reap_done(wr, err, strlen(text), 0, data);
 }
 
 /* --- */
