@@ -669,11 +669,13 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_memory_box_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_box_LINK = $(LINK) -Wl,--wrap=dofi_ctx_memory
 %C%_unit_transport_check_memory_box_LDADD = $(p2_libs)
-%C%_unit_transport_check_memory_SOURCES = %D%/unit/transport/check_memory.c $(t_headers)
+%C%_unit_transport_check_memory_SOURCES = %D%/unit/transport/check_memory.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_transport_check_memory_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick \
 	-Wl,--wrap=dofi_wakeup_pass -Wl,--wrap=dofi_wakeup_read -Wl,--wrap=dofi_memory_path_join \
-	-Wl,--wrap=dofi_conn_expected -Wl,--wrap=dofi_conn_path_up -Wl,--wrap=dofi_conn_path_down
+	-Wl,--wrap=dofi_conn_expected -Wl,--wrap=dofi_conn_path_up -Wl,--wrap=dofi_conn_path_down \
+	-Wl,--wrap=dofi_conn_by_id -Wl,--wrap=dofi_conn_by_token -Wl,--wrap=prctl \
+	-Wl,--wrap=dofi_badge_show -Wl,--wrap=dofi_process_is_dead $(t_blocks_wraps)
 %C%_unit_transport_check_memory_LDADD = $(p2_libs)
 
 %C%_unit_transport_check_memory_in_SOURCES = %D%/unit/transport/check_memory_in.c $(t_headers)
