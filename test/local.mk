@@ -569,9 +569,13 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_credit_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_cleanup_SOURCES = %D%/unit/transport/check_shm_cleanup.c $(t_headers)
 %C%_unit_transport_check_shm_cleanup_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_cleanup_LINK = $(LINK) -Wl,--wrap=fstat -Wl,--wrap=fchmod -Wl,--wrap=open \
+	-Wl,--wrap=openat
 %C%_unit_transport_check_shm_cleanup_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_layout_SOURCES = %D%/unit/transport/check_shm_layout.c $(t_headers)
 %C%_unit_transport_check_shm_layout_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_layout_LINK = $(LINK) $(t_blocks_wraps) -Wl,--wrap=fstat -Wl,--wrap=mmap \
+	-Wl,--wrap=strdup -Wl,--wrap=open
 %C%_unit_transport_check_shm_layout_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_repair_SOURCES = %D%/unit/transport/check_shm_repair.c $(t_headers)
 %C%_unit_transport_check_shm_repair_CPPFLAGS = $(p2_cppflags)
