@@ -46,6 +46,7 @@ unit_tests = \
 	%D%/unit/transport/check_shm_cleanup \
 	%D%/unit/transport/check_shm_layout \
 	%D%/unit/transport/check_shm_repair \
+	%D%/unit/transport/check_shm_steps \
 	%D%/unit/transport/check_live_threads \
 	%D%/unit/dto/check_control \
 	%D%/unit/dto/check_control_message \
@@ -581,6 +582,18 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_shm_repair_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_shm_repair_LINK = $(LINK) -Wl,--wrap=syscall
 %C%_unit_transport_check_shm_repair_LDADD = $(p2_libs)
+%C%_unit_transport_check_shm_steps_SOURCES = %D%/unit/transport/check_shm_steps.c $(t_headers)
+%C%_unit_transport_check_shm_steps_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_steps_LINK = $(LINK) -Wl,--wrap=dofi_shm_map_open \
+	-Wl,--wrap=dofi_shm_map_close -Wl,--wrap=dofi_shm_trylock -Wl,--wrap=dofi_shm_take_over \
+	-Wl,--wrap=dofi_shm_unlock -Wl,--wrap=dofi_shm_progress -Wl,--wrap=dofi_shm_fill_dead \
+	-Wl,--wrap=dofi_shm_repair_own -Wl,--wrap=dofi_shm_refill -Wl,--wrap=dofi_shm_is_idle \
+	-Wl,--wrap=dofi_shm_claims -Wl,--wrap=dofi_shm_is_claimed -Wl,--wrap=dofi_shm_discard \
+	-Wl,--wrap=dofi_shm_settle -Wl,--wrap=dofi_shm_commands -Wl,--wrap=dofi_shm_give_back \
+	-Wl,--wrap=dofi_live_threads_note -Wl,--wrap=dofi_live_threads_are_out \
+	-Wl,--wrap=dofi_live_threads_free -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_start_thread \
+	-Wl,--wrap=calloc -Wl,--wrap=free -Wl,--wrap=eventfd -Wl,--wrap=syscall
+%C%_unit_transport_check_shm_steps_LDADD = $(p2_libs)
 %C%_unit_transport_check_live_threads_SOURCES = %D%/unit/transport/check_live_threads.c $(t_headers)
 %C%_unit_transport_check_live_threads_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_live_threads_LDADD = $(p2_libs)
