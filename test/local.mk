@@ -680,7 +680,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_memory_out_SOURCES = %D%/unit/transport/check_memory_out.c $(t_headers)
 %C%_unit_transport_check_memory_out_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_out_LINK = $(LINK) -Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_remote_write \
-	-Wl,--wrap=dofi_remote_read -Wl,--wrap=dofi_box_ask -Wl,--wrap=dofi_box_is_done
+	-Wl,--wrap=dofi_remote_read -Wl,--wrap=dofi_box_ask -Wl,--wrap=dofi_box_is_done \
+	-Wl,--wrap=dofi_wakeup_call -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_memory_source
 %C%_unit_transport_check_memory_out_LDADD = $(p2_libs)
 %C%_unit_transport_check_memory_box_SOURCES = %D%/unit/transport/check_memory_box.c $(t_headers)
 %C%_unit_transport_check_memory_box_CPPFLAGS = $(p2_cppflags)

@@ -839,6 +839,24 @@ START_TEST(the_last_word_of_a_write)
 }
 END_TEST
 
+/* As the box has it, whose bytes lie in one place. */
+START_TEST(bytes_that_are_stored_with_a_last_word)
+{
+	static uint8_t from[64];
+
+	memcpy(from, bytes, sizeof(from));
+	for (size_t at = 0; at < 8; at++)
+		for (size_t size = 1; size <= 40; size++) {
+			memset(memory, 0xee, sizeof(memory));
+			dofi_memory_store(memory + at, from, size);
+			ck_assert_mem_eq(memory + at, from, size);
+			ck_assert_uint_eq(memory[at + size], 0xee);
+			if (at)
+				ck_assert_uint_eq(memory[at - 1], 0xee);
+		}
+}
+END_TEST
+
 /* Each cell is checked and stored by itself; the last one completes the write. */
 START_TEST(a_write_in_several_cells)
 {
@@ -1276,6 +1294,7 @@ int main(void)
 	tcase_add_test(tcase, an_entry_of_the_table);
 	tcase_add_test(tcase, a_write);
 	tcase_add_test(tcase, the_last_word_of_a_write);
+	tcase_add_test(tcase, bytes_that_are_stored_with_a_last_word);
 	tcase_add_test(tcase, a_write_in_several_cells);
 	tcase_add_test(tcase, a_read);
 	tcase_add_test(tcase, entries_without_memory);
