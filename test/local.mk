@@ -443,6 +443,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_base_check_clock_LDADD = $(p2_libs)
 %C%_unit_memory_check_local_socket_SOURCES = %D%/unit/memory/check_local_socket.c $(t_headers)
 %C%_unit_memory_check_local_socket_CPPFLAGS = $(p2_cppflags)
+%C%_unit_memory_check_local_socket_LINK = $(LINK) -Wl,--wrap=setsockopt
 %C%_unit_memory_check_local_socket_LDADD = $(p2_libs)
 %C%_unit_memory_check_remote_copy_SOURCES = %D%/unit/memory/check_remote_copy.c $(t_headers)
 %C%_unit_memory_check_remote_copy_CPPFLAGS = $(p2_cppflags)
@@ -452,6 +453,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_memory_check_ring_LDADD = $(p2_libs)
 %C%_unit_memory_check_segment_SOURCES = %D%/unit/memory/check_segment.c $(t_headers)
 %C%_unit_memory_check_segment_CPPFLAGS = $(p2_cppflags)
+%C%_unit_memory_check_segment_LINK = $(LINK) -Wl,--wrap=mmap -Wl,--wrap=fcntl -Wl,--wrap=fstat
 %C%_unit_memory_check_segment_LDADD = $(p2_libs)
 %C%_unit_progress_check_wakeup_SOURCES = %D%/unit/progress/check_wakeup.c $(t_headers)
 %C%_unit_progress_check_wakeup_CPPFLAGS = $(p2_cppflags)

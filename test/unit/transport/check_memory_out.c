@@ -469,8 +469,14 @@ START_TEST(an_empty_message_is_complete_at_once)
 {
 	struct dofi_wr *wr = prepare(DOFI_OP_SEND, 0);
 
+	struct dofi_cell cell;
+
 	ep.credit_mode = 1;
 	ck_assert_int_eq(dofi_memory_send_empty(&ep, wr), 0);
+	ck_assert_int_eq(dofi_ring_look(&peer, &cell), 1);
+	ck_assert_int_eq(cell.flags, DOFI_CELL_FIRST | DOFI_CELL_LAST);
+	ck_assert_uint_eq(cell.words[0], 0);
+	ck_assert_uint_eq(cell.size, 0);
 	ring_has(DOFI_CELL_SEND);
 	fill_ring();
 	ck_assert_int_eq(dofi_memory_send_empty(&ep, wr), -FI_EAGAIN);
@@ -524,16 +530,30 @@ END_TEST
 
 START_TEST(a_short_message_is_complete_at_once)
 {
-	struct dofi_wr *wr = prepare(DOFI_OP_SEND, LENGTH);
+	static const uint64_t lengths[] = {
+		0, 1, 8, DOFI_CELL_INLINE, DOFI_CELL_INLINE + 1, LENGTH, DOFI_CELL_MAX};
+	uint8_t got[DOFI_CELL_MAX];
 	struct dofi_cell cell;
 
-	ck_assert_int_eq(dofi_memory_send(&ep, wr), 0);
-	ck_assert_int_eq(wr->state, DOFI_WR_DONE);
-	ck_assert_uint_eq(path.pending_tail, 0);
-	ck_assert_int_eq(dofi_ring_look(&peer, &cell), 1);
-	ck_assert_int_eq(cell.flags, DOFI_CELL_FIRST | DOFI_CELL_LAST);
-	ck_assert_uint_eq(cell.words[0], LENGTH);
-	path.out.cells = DOFI_CELLS;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 7 + 1);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct dofi_wr *wr = prepare(DOFI_OP_SEND, lengths[i]);
+
+		ck_assert_int_eq(dofi_memory_send(&ep, wr), 0);
+		ck_assert_int_eq(wr->state, DOFI_WR_DONE);
+		ck_assert_uint_eq(path.pending_tail, 0);
+		ck_assert_int_eq(dofi_ring_look(&peer, &cell), 1);
+		ck_assert_int_eq(cell.kind, DOFI_CELL_SEND);
+		ck_assert_int_eq(cell.flags, DOFI_CELL_FIRST | DOFI_CELL_LAST);
+		ck_assert_uint_eq(cell.size, lengths[i]);
+		ck_assert_uint_eq(cell.words[0], lengths[i]);
+		dofi_ring_read(&peer, &cell, 0, got, cell.size);
+		ck_assert_mem_eq(got, bytes, cell.size);
+		dofi_ring_take(&peer, &cell);
+	}
+	fill_ring();
+	ck_assert_int_eq(dofi_memory_send(&ep, prepare(DOFI_OP_SEND, 8)), -FI_EAGAIN);
 	ck_assert_int_eq(dofi_memory_send(&ep, prepare(DOFI_OP_SEND, LENGTH)), -FI_EAGAIN);
 }
 END_TEST
@@ -1133,6 +1153,7 @@ START_TEST(the_count_of_enough_polls)
 	ck_assert(path.polled);
 	ck_assert(pending[0].boxed && pending[0].waits);
 	ck_assert_uint_eq(path.waiting, 1);
+	ck_assert_uint_eq(ia.engine.restless, 1); /* a round looks whether it is done */
 }
 END_TEST
 
