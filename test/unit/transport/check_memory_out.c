@@ -909,6 +909,16 @@ START_TEST(an_answer_without_room)
 	atomic_store(&segment.rings[0].taken, (uint64_t)DOFI_CELLS << 32);
 	ck_assert_int_eq(dofi_memory_send(&ep, wr), -FI_EAGAIN); /* it does not overtake */
 	ck_assert_int_eq(dofi_memory_send_empty(&ep, wr), -FI_EAGAIN);
+	ck_assert_int_eq(dofi_memory_credit(&ep, 1), -FI_EAGAIN);
+	ck_assert_int_eq(dofi_memory_send(&ep, prepare(DOFI_OP_SEND, LENGTH)), -FI_EAGAIN);
+	ck_assert_int_eq(dofi_memory_send(&ep, prepare(DOFI_OP_SEND, DOFI_CELL_MAX + 1)),
+			 -FI_EAGAIN);
+	path.copies = false;
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, LENGTH)), -FI_EAGAIN);
+	ck_assert_int_eq(dofi_memory_write_data(&ep, prepare(DOFI_OP_WRITE_IMM, LENGTH), 9),
+			 -FI_EAGAIN);
+	ck_assert_int_eq(dofi_memory_read(&ep, prepare(DOFI_OP_READ, LENGTH)), -FI_EAGAIN);
+	ck_assert_uint_eq(path.pending_tail, 0);
 	dofi_unlock(&ep.lock);
 	ck_assert_int_eq(dofi_memory_go_on(&path), 0);
 	ck_assert_uint_eq(take_cells(DOFI_CELL_DATA, 30), 1);

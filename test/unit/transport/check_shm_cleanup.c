@@ -299,12 +299,56 @@ START_TEST(a_region_that_cannot_be_locked)
 }
 END_TEST
 
+/* Nothing is open after a look at the directory, and without a descriptor there is none. */
+START_TEST(looks_at_the_directory)
+{
+	pid_t pid = leave_dead(name_of(NOBODYS, geteuid()));
+	struct rlimit files, none;
+	int next = next_fd();
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = files;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	open_ia();
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+	ck_assert(is_left());
+	ck_assert_int_eq(ia.shm_cleanup.held, -EMFILE);
+	open_ia();
+	ck_assert(!is_left());
+	ck_assert_int_eq(next_fd(), next);
+	ck_assert_int_eq(dofi_shm_cleanup_probe(), 0);
+	ck_assert_int_eq(next_fd(), next);
+	ck_assert_int_eq(open_flags, O_TMPFILE | O_RDWR | O_CLOEXEC);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
+/* A region in the first descriptor is locked as well. */
+START_TEST(a_region_that_is_locked)
+{
+	int fd = t_capture(STDERR_FILENO);
+	char address[96];
+
+	dofi_log_set_level("info");
+	leave(name_of(NOBODYS, geteuid()));
+	snprintf(address, sizeof(address), "%s%s", DOFI_SHM_PREFIX, name_of(NOBODYS, geteuid()));
+	close(STDIN_FILENO);
+	dofi_shm_cleanup_init(&ia, (const uint8_t *)address);
+	ck_assert_int_eq(ia.shm_cleanup.held, STDIN_FILENO);
+	dofi_shm_cleanup_fini(&ia);
+	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
+	ck_assert_ptr_null(strstr(t_captured(fd), "can't be locked"));
+}
+END_TEST
+
 START_TEST(other_fabrics_remove_nothing)
 {
 	pid_t pid = leave_dead(name_of(NOBODYS, geteuid()));
 
 	dofi_shm_cleanup_init(&ia, (const uint8_t *)"127.0.0.1");
 	ck_assert(is_left());
+	ck_assert_int_lt(ia.shm_cleanup.held, 0);
 	dofi_shm_cleanup_fini(&ia);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
@@ -337,7 +381,7 @@ START_TEST(the_region_of_a_dead_peer_is_removed)
 	pid = leave_dead(name_of(NOBODYS, geteuid()));
 	dofi_shm_cleanup_expect(&ia);
 	ck_assert_ptr_eq(set, &ia.shm_cleanup.timer);
-	ck_assert_uint_gt(when, dofi_now());
+	ck_assert_uint_eq(when, dofi_now() + 1000000000); /* the process takes a while to end */
 	set->fire(set);
 	ck_assert(!is_left());
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
@@ -634,6 +678,8 @@ int main(void)
 	tcase_add_test(tc, probe_finds_a_directory);
 	tcase_add_test(tc, probe_without_a_descriptor);
 	tcase_add_test(tc, a_region_that_cannot_be_locked);
+	tcase_add_test(tc, looks_at_the_directory);
+	tcase_add_test(tc, a_region_that_is_locked);
 	tcase_add_test(tc, other_fabrics_remove_nothing);
 	tcase_add_test(tc, an_IA_locks_its_own_region);
 	tcase_add_test(tc, the_region_of_a_dead_peer_is_removed);

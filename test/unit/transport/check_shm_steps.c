@@ -916,6 +916,7 @@ START_TEST(peers_that_can_be_watched)
 	map_own_file();
 	child = start_child();
 	opened.pid = _i == OURS ? getpid() : child;
+	close(STDIN_FILENO); /* the first descriptor is one, too */
 	next = next_fd();
 	open_ret = _i == NO_REGION ? -ENOENT : 0;
 	if (_i == OTHER_LAYOUT)
