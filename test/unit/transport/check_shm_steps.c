@@ -668,6 +668,20 @@ START_TEST(the_order_of_a_repair)
 }
 END_TEST
 
+/* While one part is left, the thread looks again soon. */
+START_TEST(each_part_of_a_repair)
+{
+	locked = -1;
+	nclaims = nclaimed = 1;
+	r->lock_suspect = _i == 0;
+	r->claims_suspect = _i == 1;
+	r->refills = _i == 2 ? 9 : 0;
+	for (int i = 0; i < 3; i++)
+		ck_assert(step(r));
+	ck_assert_int_eq(kicks, 0);
+}
+END_TEST
+
 START_TEST(what_is_left_of_the_dead)
 {
 	struct dofi_shm_peer *peer = add(11);
@@ -1056,6 +1070,7 @@ int main(void)
 	tcase_add_test(tcase, a_peer_is_settled_when_nothing_waits_for_it);
 	tcase_add_test(tcase, a_death_starts_the_repair);
 	tcase_add_test(tcase, the_order_of_a_repair);
+	tcase_add_loop_test(tcase, each_part_of_a_repair, 0, 3);
 	tcase_add_test(tcase, what_is_left_of_the_dead);
 	tcase_add_test(tcase, a_forgotten_peer_stays_until_it_is_settled);
 	tcase_add_test(tcase, descriptors_that_are_watched);
