@@ -46,6 +46,7 @@ unit_tests = \
 	%D%/unit/transport/check_shm_cleanup \
 	%D%/unit/transport/check_shm_layout \
 	%D%/unit/transport/check_shm_repair \
+	%D%/unit/transport/check_shm_steps \
 	%D%/unit/transport/check_live_threads \
 	%D%/unit/dto/check_control \
 	%D%/unit/dto/check_control_message \
@@ -444,6 +445,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_base_check_clock_LDADD = $(p2_libs)
 %C%_unit_memory_check_local_socket_SOURCES = %D%/unit/memory/check_local_socket.c $(t_headers)
 %C%_unit_memory_check_local_socket_CPPFLAGS = $(p2_cppflags)
+%C%_unit_memory_check_local_socket_LINK = $(LINK) -Wl,--wrap=setsockopt
 %C%_unit_memory_check_local_socket_LDADD = $(p2_libs)
 %C%_unit_memory_check_remote_copy_SOURCES = %D%/unit/memory/check_remote_copy.c $(t_headers)
 %C%_unit_memory_check_remote_copy_CPPFLAGS = $(p2_cppflags)
@@ -453,6 +455,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_memory_check_ring_LDADD = $(p2_libs)
 %C%_unit_memory_check_segment_SOURCES = %D%/unit/memory/check_segment.c $(t_headers)
 %C%_unit_memory_check_segment_CPPFLAGS = $(p2_cppflags)
+%C%_unit_memory_check_segment_LINK = $(LINK) -Wl,--wrap=mmap -Wl,--wrap=fcntl -Wl,--wrap=fstat
 %C%_unit_memory_check_segment_LDADD = $(p2_libs)
 %C%_unit_progress_check_wakeup_SOURCES = %D%/unit/progress/check_wakeup.c $(t_headers)
 %C%_unit_progress_check_wakeup_CPPFLAGS = $(p2_cppflags)
@@ -610,14 +613,30 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_credit_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_cleanup_SOURCES = %D%/unit/transport/check_shm_cleanup.c $(t_headers)
 %C%_unit_transport_check_shm_cleanup_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_cleanup_LINK = $(LINK) -Wl,--wrap=fstat -Wl,--wrap=fchmod -Wl,--wrap=open \
+	-Wl,--wrap=openat
 %C%_unit_transport_check_shm_cleanup_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_layout_SOURCES = %D%/unit/transport/check_shm_layout.c $(t_headers)
 %C%_unit_transport_check_shm_layout_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_layout_LINK = $(LINK) $(t_blocks_wraps) -Wl,--wrap=fstat -Wl,--wrap=mmap \
+	-Wl,--wrap=strdup -Wl,--wrap=open
 %C%_unit_transport_check_shm_layout_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_repair_SOURCES = %D%/unit/transport/check_shm_repair.c $(t_headers)
 %C%_unit_transport_check_shm_repair_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_shm_repair_LINK = $(LINK) -Wl,--wrap=syscall
 %C%_unit_transport_check_shm_repair_LDADD = $(p2_libs)
+%C%_unit_transport_check_shm_steps_SOURCES = %D%/unit/transport/check_shm_steps.c $(t_headers)
+%C%_unit_transport_check_shm_steps_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_steps_LINK = $(LINK) -Wl,--wrap=dofi_shm_map_open \
+	-Wl,--wrap=dofi_shm_map_close -Wl,--wrap=dofi_shm_trylock -Wl,--wrap=dofi_shm_take_over \
+	-Wl,--wrap=dofi_shm_unlock -Wl,--wrap=dofi_shm_progress -Wl,--wrap=dofi_shm_fill_dead \
+	-Wl,--wrap=dofi_shm_repair_own -Wl,--wrap=dofi_shm_refill -Wl,--wrap=dofi_shm_is_idle \
+	-Wl,--wrap=dofi_shm_claims -Wl,--wrap=dofi_shm_is_claimed -Wl,--wrap=dofi_shm_discard \
+	-Wl,--wrap=dofi_shm_settle -Wl,--wrap=dofi_shm_commands -Wl,--wrap=dofi_shm_give_back \
+	-Wl,--wrap=dofi_live_threads_note -Wl,--wrap=dofi_live_threads_are_out \
+	-Wl,--wrap=dofi_live_threads_free -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_start_thread \
+	-Wl,--wrap=calloc -Wl,--wrap=free -Wl,--wrap=eventfd -Wl,--wrap=syscall
+%C%_unit_transport_check_shm_steps_LDADD = $(p2_libs)
 %C%_unit_transport_check_live_threads_SOURCES = %D%/unit/transport/check_live_threads.c $(t_headers)
 %C%_unit_transport_check_live_threads_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_live_threads_LDADD = $(p2_libs)
@@ -704,17 +723,20 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_memory_out_SOURCES = %D%/unit/transport/check_memory_out.c $(t_headers)
 %C%_unit_transport_check_memory_out_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_out_LINK = $(LINK) -Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_remote_write \
-	-Wl,--wrap=dofi_remote_read -Wl,--wrap=dofi_box_ask -Wl,--wrap=dofi_box_is_done
+	-Wl,--wrap=dofi_remote_read -Wl,--wrap=dofi_box_ask -Wl,--wrap=dofi_box_is_done \
+	-Wl,--wrap=dofi_wakeup_call -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_memory_source
 %C%_unit_transport_check_memory_out_LDADD = $(p2_libs)
 %C%_unit_transport_check_memory_box_SOURCES = %D%/unit/transport/check_memory_box.c $(t_headers)
 %C%_unit_transport_check_memory_box_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_box_LINK = $(LINK) -Wl,--wrap=dofi_ctx_memory
 %C%_unit_transport_check_memory_box_LDADD = $(p2_libs)
-%C%_unit_transport_check_memory_SOURCES = %D%/unit/transport/check_memory.c $(t_headers)
+%C%_unit_transport_check_memory_SOURCES = %D%/unit/transport/check_memory.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_transport_check_memory_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick \
 	-Wl,--wrap=dofi_wakeup_pass -Wl,--wrap=dofi_wakeup_read -Wl,--wrap=dofi_memory_path_join \
-	-Wl,--wrap=dofi_conn_expected -Wl,--wrap=dofi_conn_path_up -Wl,--wrap=dofi_conn_path_down
+	-Wl,--wrap=dofi_conn_expected -Wl,--wrap=dofi_conn_path_up -Wl,--wrap=dofi_conn_path_down \
+	-Wl,--wrap=dofi_conn_by_id -Wl,--wrap=dofi_conn_by_token -Wl,--wrap=prctl \
+	-Wl,--wrap=dofi_badge_show -Wl,--wrap=dofi_process_is_dead $(t_blocks_wraps)
 %C%_unit_transport_check_memory_LDADD = $(p2_libs)
 
 %C%_unit_transport_check_memory_in_SOURCES = %D%/unit/transport/check_memory_in.c $(t_headers)

@@ -171,9 +171,9 @@ static int read_behind_badge(const struct dofi_remote_process *process, struct i
 static int read_chunk(const struct dofi_remote_process *process, struct iovec *parts, int n,
 		      uint64_t address, size_t size)
 {
-	struct iovec from[2] = {{NULL, 0}, {(void *)(uintptr_t)address, size}};
+	struct iovec from[2] = {[1] = {(void *)(uintptr_t)address, size}};
 
-	return read_behind_badge(process, parts, (size_t)n, from, size ? 1 : 0, size);
+	return read_behind_badge(process, parts, (size_t)n, from, 1, size);
 }
 
 static int write_chunk(const struct dofi_remote_process *process, struct iovec *parts, int n,

@@ -604,7 +604,7 @@ static void strike_returned(const struct dofi_shm_map *own, const struct pool *p
 		const struct entry *entry = entry_at(queue, i, RET_SIZE);
 		uint64_t index = (entry->content[0] - first) / pool->buffer_size;
 
-		if (entry->content[0] >= first && index < pool->size)
+		if (index < pool->size)
 			under_way[index] = false;
 	}
 }
@@ -643,13 +643,11 @@ static struct entry *claim(struct queue *queue, size_t size, int64_t *position_p
 
 	for (;;) {
 		struct entry *entry = entry_at(queue, position, size);
-		int64_t ahead = atomic_load(&entry->sequence) - position;
 
-		if (ahead < 0)
+		if (atomic_load(&entry->sequence) < position)
 			return NULL;
-		if (ahead)
-			position = atomic_load(&queue->put);
-		else if (atomic_compare_exchange_weak(&queue->put, &position, position + 1)) {
+		/* If a peer was faster, this stores where the queue is by now. */
+		if (atomic_compare_exchange_weak(&queue->put, &position, position + 1)) {
 			*position_p = position;
 			return entry;
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Local sockets: who sent a datagram, and what comes along. */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "memory/local_socket.h"
@@ -14,6 +15,25 @@
 
 static uint8_t here[DOFI_LOCAL_NAME], there[DOFI_LOCAL_NAME];
 static int a, b;
+
+static bool no_option;
+
+T_STAND_IN int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
+int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	errno = ENOBUFS;
+	return no_option ? -1 : __real_setsockopt(fd, level, name, value, size);
+}
+
+static int next_fd(void)
+{
+	int fd = dup(a);
+
+	close(fd);
+	return fd;
+}
 
 /* Names are those of the network namespace. */
 static void setup(void)
@@ -42,7 +62,54 @@ START_TEST(a_datagram_and_its_sender)
 	ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), 6);
 	ck_assert_str_eq(text, "hello");
 	ck_assert_int_eq(sender.pid, getpid());
+	ck_assert(sender.is_user);
 	ck_assert_int_eq(sender.passed, -1);
+}
+END_TEST
+
+START_TEST(sockets_that_cannot_be_opened)
+{
+	static const uint8_t another[DOFI_LOCAL_NAME] = "another";
+	int next = next_fd();
+
+	ck_assert_int_eq(dofi_local_socket_open(there), -EADDRINUSE);
+	ck_assert_int_eq(next_fd(), next);
+	no_option = true;
+	ck_assert_int_eq(dofi_local_socket_open(another), -ENOBUFS);
+	ck_assert_int_eq(next_fd(), next);
+}
+END_TEST
+
+/* Programs that this one starts don't get it, and no call waits for it. */
+START_TEST(an_open_socket)
+{
+	static const uint8_t another[DOFI_LOCAL_NAME] = "another";
+	int fd;
+
+	close(STDIN_FILENO); /* the first descriptor is one, too */
+	fd = dofi_local_socket_open(another);
+	ck_assert_int_eq(fd, STDIN_FILENO);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	ck_assert(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	ck_assert_int_eq(dofi_local_socket_send(a, another, "hello", 6, -1), 0);
+}
+END_TEST
+
+START_TEST(the_first_descriptor_goes_along)
+{
+	struct dofi_local_sender sender;
+	char text[8];
+
+	ck_assert_int_eq(dup2(a, STDIN_FILENO), STDIN_FILENO);
+	ck_assert_int_eq(dofi_local_socket_send(a, there, "take", 5, STDIN_FILENO), 0);
+	close(STDIN_FILENO);
+	ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), 5);
+	ck_assert_int_eq(sender.passed, STDIN_FILENO);
+	/* one that comes with a datagram that is dropped is closed */
+	ck_assert_int_eq(dofi_local_socket_send(a, there, "take", 5, STDIN_FILENO), 0);
+	close(STDIN_FILENO);
+	ck_assert_int_eq(dofi_local_socket_receive(b, text, 4, &sender), 0);
+	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
 }
 END_TEST
 
@@ -133,9 +200,9 @@ START_TEST(an_empty_datagram)
 END_TEST
 
 /* We never send two descriptors. What a stranger sends must not fill the table of this process. */
-START_TEST(several_descriptors_are_closed)
+static void several_descriptors(unsigned int n)
 {
-	const int fds[2] = {a, b};
+	const int fds[5] = {a, b, a, b, a};
 	struct iovec iov = {(void *)(uintptr_t) "hello", 6};
 	struct dofi_local_sender sender;
 	struct sockaddr_un to;
@@ -150,20 +217,26 @@ START_TEST(several_descriptors_are_closed)
 			     .msg_iov = &iov,
 			     .msg_iovlen = 1,
 			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	int before = dup(a);
+			     .msg_controllen = CMSG_SPACE(n * sizeof(int))};
+	int before = next_fd();
 	char text[8];
 
-	close(before);
+	control.header.cmsg_len = CMSG_LEN(n * sizeof(int));
 	ck_assert_int_eq(getsockname(b, (struct sockaddr *)&to, &size), 0);
 	msg.msg_namelen = size;
 	memcpy(CMSG_DATA(&control.header), fds, sizeof(fds));
 	ck_assert_int_eq(sendmsg(a, &msg, 0), 6);
-	ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), 6);
+	/* there is room for two; a datagram with more is dropped */
+	ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), n > 2 ? 0 : 6);
 	ck_assert_int_eq(sender.passed, -1);
-	ck_assert_int_eq(sender.pid, getpid());
-	ck_assert_int_eq(dup(a), before);
-	close(before);
+	ck_assert_int_eq(next_fd(), before);
+	if (n <= 2)
+		ck_assert_int_eq(sender.pid, getpid());
+}
+
+START_TEST(several_descriptors_are_closed)
+{
+	several_descriptors((unsigned int)_i);
 }
 END_TEST
 
@@ -206,6 +279,39 @@ START_TEST(a_datagram_of_another_user)
 }
 END_TEST
 
+static void send_as(uid_t user)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(setuid(user) || dofi_local_socket_send(a, there, "hello", 6, -1));
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+
+/* A user's datagrams are those of the same user and of root. */
+START_TEST(datagrams_to_a_user)
+{
+	static const struct {
+		uid_t user;
+		bool is_user;
+	} from[] = {{0, true}, {NOBODY, true}, {NOBODY - 1, false}};
+	struct dofi_local_sender sender;
+	char text[8];
+
+	if (geteuid())
+		t_skip("only root can act as another user");
+	for (size_t i = 0; i < 3; i++) {
+		send_as(from[i].user);
+		ck_assert_int_eq(seteuid(NOBODY), 0);
+		ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), 6);
+		ck_assert_int_eq(seteuid(0), 0);
+		ck_assert_int_eq(sender.is_user, from[i].is_user);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("local_socket");
@@ -220,7 +326,11 @@ int main(void)
 	tcase_add_test(tcase, a_long_datagram);
 	tcase_add_test(tcase, a_long_datagram_by_itself);
 	tcase_add_test(tcase, an_empty_datagram);
-	tcase_add_test(tcase, several_descriptors_are_closed);
+	tcase_add_loop_test(tcase, several_descriptors_are_closed, 2, 6);
+	tcase_add_test(tcase, sockets_that_cannot_be_opened);
+	tcase_add_test(tcase, an_open_socket);
+	tcase_add_test(tcase, the_first_descriptor_goes_along);
+	tcase_add_test(tcase, datagrams_to_a_user);
 	tcase_add_test(tcase, without_descriptors_there_is_no_socket);
 	tcase_add_test(tcase, a_datagram_of_another_user);
 	return t_run(suite);

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -106,6 +107,42 @@ T_STAND_IN ssize_t process_vm_writev(pid_t pid, const struct iovec *from, unsign
 	}
 	nwritten++;
 	return syscall(SYS_process_vm_writev, pid, from, nfrom, to, nto, flags);
+}
+
+/* The next reads return this and do nothing, unless it is 1. */
+static ssize_t read_ret = 1;
+static int nreads;
+
+T_STAND_IN ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long nto,
+				    const struct iovec *from, unsigned long nfrom,
+				    unsigned long flags)
+{
+	nreads++;
+	if (read_ret != 1)
+		return read_ret;
+	return syscall(SYS_process_vm_readv, pid, to, nto, from, nfrom, flags);
+}
+
+/* --- what a badge is made of --- */
+
+static int randoms = -1; /* how many calls succeed before one fails; -1: all */
+static bool no_advice;
+static void *advised;
+
+T_STAND_IN ssize_t getrandom(void *to, size_t size, unsigned int flags)
+{
+	if (flags) /* it would not wait for the kernel's first entropy */
+		abort();
+	if (randoms >= 0 && !randoms--)
+		return -1;
+	return syscall(SYS_getrandom, to, size, flags);
+}
+
+T_STAND_IN int madvise(void *memory, size_t size, int advice)
+{
+	advised = memory;
+	errno = EINVAL;
+	return no_advice ? -1 : (int)syscall(SYS_madvise, memory, size, advice);
 }
 
 static uint64_t there(size_t at)
@@ -457,6 +494,85 @@ START_TEST(a_process_without_memory_for_a_badge)
 }
 END_TEST
 
+/* A page without random bytes, or that children inherit, is no badge. It is unmapped. */
+START_TEST(a_page_that_is_no_badge)
+{
+	struct dofi_badge badge = {.address = 1};
+	unsigned char there_it_is;
+
+	randoms = _i < 2 ? _i : -1;
+	no_advice = _i == 2;
+	ck_assert_int_eq(dofi_badge_show(&badge), -ENOMEM);
+	ck_assert_uint_eq(badge.address, 1);
+	ck_assert_int_eq(advised != NULL, _i > 0);
+	if (advised) {
+		ck_assert_int_eq(mincore(advised, 1, &there_it_is), -1);
+		ck_assert_int_eq(errno, ENOMEM);
+	}
+	no_advice = false;
+	ck_assert_int_eq(dofi_badge_show(&badge), 0);
+	ck_assert_uint_gt(badge.address, 1);
+}
+END_TEST
+
+/* Nothing is asked about what is no process, or has no badge. */
+START_TEST(processes_that_cannot_be_found)
+{
+	struct dofi_badge none = {0};
+	struct dofi_remote_process found = {0};
+
+	nreads = 0;
+	ck_assert_int_eq(dofi_remote_process_find(other, &none, &found), -ESRCH);
+	ck_assert_int_eq(dofi_remote_process_find(0, &process.badge, &found), -ESRCH);
+	ck_assert_int_eq(dofi_remote_process_find(-1, &process.badge, &found), -ESRCH);
+	ck_assert_int_eq(nreads, 0);
+	ck_assert_int_ne(dofi_remote_process_find(1, &process.badge, &found), 0);
+	ck_assert_int_eq(nreads, 1); /* the first process of a container may be a peer */
+	ck_assert_int_eq(found.pid, 0);
+}
+END_TEST
+
+/* What the kernel's count tells. The error of an earlier call has no meaning. */
+START_TEST(counts_of_the_kernel)
+{
+	static const struct {
+		ssize_t n;
+		int err, ret;
+	} counts[] = {{-1, EPERM, -EPERM},  {-1, ENOSYS, -ENOSYS}, {-1, ESRCH, -ESRCH},
+		      {-1, EFAULT, -ESRCH}, {0, EPERM, -ESRCH},    {15, EPERM, -ESRCH},
+		      {16, EPERM, -EFAULT}, {79, EPERM, -EFAULT}};
+	struct iovec iov = {local, 64};
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		read_ret = counts[i].n;
+		errno = counts[i].err;
+		ck_assert_int_eq(dofi_remote_read(&process, &iov, 0, there(0), 64), counts[i].ret);
+	}
+	read_ret = 1;
+	ck_assert_int_eq(dofi_remote_read(&process, &iov, 0, there(0), 64), 0);
+}
+END_TEST
+
+/* The list of segments ends with the bytes: what is behind it is not read. */
+START_TEST(segments_at_the_end_of_memory)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct iovec *iov = (struct iovec *)(void *)(pages + page) - 2;
+
+	ck_assert_ptr_ne(pages, MAP_FAILED);
+	ck_assert_int_eq(mprotect(pages + page, page, PROT_NONE), 0);
+	iov[0] = (struct iovec){local, 10};
+	iov[1] = (struct iovec){local + 20, 30};
+	ck_assert_int_eq(dofi_remote_write(&process, iov, 0, there(0), 40), 0);
+	ck_assert_mem_eq(shared->memory, local, 10);
+	ck_assert_mem_eq(shared->memory + 10, local + 20, 30);
+	ck_assert_int_eq(dofi_remote_read(&process, iov, 5, there(0), 35), 0);
+	munmap(pages, 2 * page);
+}
+END_TEST
+
 /* --- memory that is not there, and processes that are gone --- */
 
 START_TEST(memory_that_is_not_there)
@@ -493,6 +609,10 @@ START_TEST(a_dead_process)
 	ck_assert_int_eq(waitpid(stranger, NULL, 0), stranger);
 	ck_assert(dofi_process_is_dead(stranger));
 	ck_assert_int_eq(dup(STDERR_FILENO), next); /* no descriptor is left */
+	close(STDIN_FILENO);                        /* the first descriptor is one, too */
+	errno = ESRCH;
+	ck_assert(!dofi_process_is_dead(other));
+	ck_assert_int_eq(dup(STDERR_FILENO), STDIN_FILENO);
 	kill(other, SIGKILL);
 	ck_assert_int_eq(waitid(P_PID, (id_t)other, &info, WEXITED | WNOWAIT), 0);
 	is_untouched(&process);
@@ -587,6 +707,10 @@ int main(void)
 	tcase_add_test(tcase, each_process_has_its_own_badge);
 	tcase_add_test(tcase, a_child_has_a_badge_of_its_own);
 	tcase_add_test(tcase, a_process_without_memory_for_a_badge);
+	tcase_add_loop_test(tcase, a_page_that_is_no_badge, 0, 3);
+	tcase_add_test(tcase, processes_that_cannot_be_found);
+	tcase_add_test(tcase, counts_of_the_kernel);
+	tcase_add_test(tcase, segments_at_the_end_of_memory);
 #ifndef __SANITIZE_THREAD__
 	tcase_add_test(tcase, the_address_of_a_badge_is_random);
 #endif

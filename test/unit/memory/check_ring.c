@@ -135,6 +135,29 @@ START_TEST(a_full_ring_of_bytes)
 }
 END_TEST
 
+/* The writer's cache line stays with it meanwhile: a quarter of the ring, by cells or by bytes. */
+START_TEST(a_reader_reports_seldom)
+{
+	static const struct {
+		size_t size;
+		uint32_t cells, bytes; /* of a report, and of the area for a cell */
+	} kinds[] = {{8, 32, 0},
+		     {DOFI_CELL_INLINE, 32, 0},
+		     {1000, 16, 1024},
+		     {1025, 16, 1088},
+		     {DOFI_CELL_MAX, 1, DOFI_CELL_MAX}};
+
+	for (uint32_t i = 1; i <= 200; i++) {
+		uint32_t told = i - i % kinds[_i].cells;
+
+		ck_assert(put(i, kinds[_i].size));
+		get(i, kinds[_i].size);
+		ck_assert_uint_eq(atomic_load(&place->ring.taken),
+				  (uint64_t)told << 32 | told * kinds[_i].bytes);
+	}
+}
+END_TEST
+
 /* Bytes of several segments, some empty, from anywhere on. */
 START_TEST(segments)
 {
@@ -281,6 +304,7 @@ int main(void)
 	tcase_add_test(tcase, a_full_ring_of_small_cells);
 	tcase_add_test(tcase, an_empty_ring_has_room);
 	tcase_add_test(tcase, a_full_ring_of_bytes);
+	tcase_add_loop_test(tcase, a_reader_reports_seldom, 0, 5);
 	tcase_add_test(tcase, segments);
 	tcase_add_test(tcase, numbers_start_again);
 	tcase_add_test(tcase, two_threads);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory that is passed by its descriptor: only what nobody can take away is mapped. */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "memory/segment.h"
@@ -8,11 +9,55 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #define ALL_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static size_t size;
 static char *ours, *theirs;
+
+/* --- calls that fail when a test says so; the linker redirects them --- */
+
+static enum { NONE, MMAP, FCNTL, FSTAT, CALLS } fails;
+
+T_STAND_IN void *__wrap_mmap(void *where, size_t length, int prot, int flags, int fd, off_t offset);
+void *__real_mmap(void *where, size_t length, int prot, int flags, int fd, off_t offset);
+T_STAND_IN int __wrap_fcntl(int fd, int command, ...);
+int __real_fcntl(int fd, int command, ...);
+T_STAND_IN int __wrap_fstat(int fd, struct stat *st);
+int __real_fstat(int fd, struct stat *st);
+
+void *__wrap_mmap(void *where, size_t length, int prot, int flags, int fd, off_t offset)
+{
+	errno = ENOMEM;
+	return fails == MMAP ? MAP_FAILED : __real_mmap(where, length, prot, flags, fd, offset);
+}
+
+int __wrap_fcntl(int fd, int command, ...)
+{
+	va_list args;
+	int arg;
+
+	va_start(args, command);
+	arg = command == F_ADD_SEALS ? va_arg(args, int) : 0;
+	va_end(args);
+	errno = ENOLCK;
+	return fails == FCNTL ? -1 : __real_fcntl(fd, command, arg);
+}
+
+int __wrap_fstat(int fd, struct stat *st)
+{
+	errno = EIO;
+	return fails == FSTAT ? -1 : __real_fstat(fd, st);
+}
+
+static int next_fd(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	close(fd);
+	return fd;
+}
 
 static void setup(void)
 {
@@ -155,6 +200,51 @@ START_TEST(without_room_for_it_there_is_none)
 }
 END_TEST
 
+/* Making one needs two of the calls, mapping one all three. The caller's descriptor remains. */
+START_TEST(calls_that_fail)
+{
+	static const int errs[] = {[MMAP] = -ENOMEM, [FCNTL] = -ENOLCK, [FSTAT] = -EIO};
+	void *memory = &size;
+	int fd = make(), next = next_fd(), ret;
+
+	fails = (unsigned int)_i;
+	ret = dofi_segment_map(fd, size, true, &memory);
+	fails = NONE;
+	ck_assert_int_eq(ret, errs[_i]);
+	ck_assert_ptr_eq(memory, &size);
+	ck_assert_int_ge(fcntl(fd, F_GETFD), 0);
+	if (_i == FSTAT)
+		return;
+	fails = (unsigned int)_i;
+	ret = dofi_segment_make("check", size, &memory);
+	fails = NONE;
+	ck_assert_int_eq(ret, errs[_i]);
+	ck_assert_ptr_eq(memory, &size);
+	ck_assert_int_eq(next_fd(), next);
+	close(fd);
+}
+END_TEST
+
+/* Programs that this one starts don't get it, and whoever looks at a process knows it. */
+START_TEST(its_descriptor_and_its_label)
+{
+	char line[512];
+	bool found = false;
+	FILE *maps;
+	int fd;
+
+	close(STDIN_FILENO); /* the first descriptor is one, too */
+	fd = make();
+	ck_assert_int_eq(fd, STDIN_FILENO);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	maps = fopen("/proc/self/maps", "re");
+	while (fgets(line, sizeof(line), maps))
+		found |= strstr(line, "memfd:check ") != NULL;
+	fclose(maps);
+	ck_assert(found);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("segment");
@@ -169,5 +259,7 @@ int main(void)
 	tcase_add_test(tcase, a_reader_only_reads);
 	tcase_add_test(tcase, without_descriptors_there_is_none);
 	tcase_add_test(tcase, without_room_for_it_there_is_none);
+	tcase_add_loop_test(tcase, calls_that_fail, MMAP, CALLS);
+	tcase_add_test(tcase, its_descriptor_and_its_label);
 	return t_run(suite);
 }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 
 #define CONTEXT (7u << 16 | 3u)
 #define ZONE    5u
@@ -32,9 +33,10 @@ static union {
 	struct dofi_wr wr;
 	struct {
 		char request[sizeof(struct dofi_wr)];
-		struct iovec iov[3];
+		struct iovec iov[4];
 	};
 } request;
+static uint8_t behind = 0xee; /* the segments of the request */
 static _Atomic bool stop;
 
 void *__wrap_dofi_ctx_memory(struct dofi_ia *of, const struct dofi_ctx *ctx, uint64_t address);
@@ -84,6 +86,7 @@ static struct dofi_wr *prepare(uint8_t op, size_t length)
 	request.iov[0] = (struct iovec){bytes, length / 3};
 	request.iov[1] = (struct iovec){bytes + length / 3, length / 3};
 	request.iov[2] = (struct iovec){bytes + length / 3 * 2, length - length / 3 * 2};
+	request.iov[3] = (struct iovec){&behind, 1};
 	return &request.wr;
 }
 
@@ -132,9 +135,16 @@ START_TEST(a_target_that_polls)
 	ck_assert_int_eq(memcmp(memory + 8, bytes, length), 0);
 	ck_assert_uint_eq(memory[7], 0);
 	ck_assert_uint_eq(memory[8 + length], 0);
+	if (length < DOFI_BOX_MOST)
+		ck_assert_uint_ne(box.bytes[length], behind);
 	memset(bytes, 0, length);
+	memset(memory, 0x5a, sizeof(memory));
 	carry_out(prepare(DOFI_OP_READ, length));
-	ck_assert_int_eq(memcmp(memory + 8, bytes, length), 0);
+	for (size_t i = 0; i < length; i++) {
+		ck_assert_uint_eq(bytes[i], 0x5a);
+		ck_assert_uint_eq(memory[8 + i], 0x5a);
+	}
+	ck_assert_uint_eq(behind, 0xee);
 	stop = true;
 	pthread_join(thread, NULL);
 	ck_assert_int_eq(target.fault, 0);
@@ -176,6 +186,46 @@ START_TEST(a_target_that_stops)
 	ck_assert(dofi_box_is_done(&asker, wr));
 	for (int i = 0; i < 8; i++)
 		ck_assert_uint_eq(bytes[i], 0x55);
+}
+END_TEST
+
+/* The memory of a write may be read-only, and the target may change what is in the box. */
+START_TEST(a_write_changes_only_the_target)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_WRITE, 16);
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, take, NULL), 0);
+	ck_assert_int_eq(ask(wr), DOFI_BOX_TAKEN);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(box.reads, 0);
+	ck_assert_uint_eq(box.size, 16);
+	ck_assert_mem_eq(box.bytes, bytes, 16);
+	memset(box.bytes, 0x55, 16);
+	box.state = DOFI_BOX_DONE;
+	ck_assert(dofi_box_is_done(&asker, wr));
+	for (size_t i = 0; i < 16; i++)
+		ck_assert_uint_eq(bytes[i], (uint8_t)(i * 7 + 1));
+}
+END_TEST
+
+static uint64_t cpu_ms(void)
+{
+	struct timespec now;
+
+	ck_assert_int_eq(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), 0);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* A round of the engine only looks; by the processor's time, which other programs don't change. */
+START_TEST(a_round_does_not_wait_for_the_box)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_WRITE, 8);
+	uint64_t begin = cpu_ms();
+
+	box.state = DOFI_BOX_TAKEN;
+	ck_assert(!dofi_box_is_done(&asker, wr));
+	ck_assert_uint_lt(cpu_ms() - begin, 500);
 }
 END_TEST
 
@@ -239,6 +289,8 @@ int main(void)
 			    (int)(sizeof(lengths) / sizeof(lengths[0])));
 	tcase_add_test(tcase, a_target_that_does_not_poll);
 	tcase_add_test(tcase, a_target_that_stops);
+	tcase_add_test(tcase, a_write_changes_only_the_target);
+	tcase_add_test(tcase, a_round_does_not_wait_for_the_box);
 	tcase_add_loop_test(tcase, lies_end_the_path, 0, (int)(sizeof(lies) / sizeof(lies[0])));
 	tcase_add_test(tcase, a_forged_state);
 	return t_run(suite);

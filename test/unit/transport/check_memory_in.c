@@ -47,7 +47,7 @@ static union {
 	};
 } receives[4];
 static _Alignas(8) uint8_t memory[LENGTH];
-static uint8_t bytes[DOFI_CELL_MAX], buffer[2 * RECEIVE];
+static uint8_t bytes[DOFI_CELL_MAX], buffer[2 * RECEIVE + 1];
 static struct dofi_wr *done;
 static uint64_t done_length, ctrl_data;
 static uint32_t done_update, credit;
@@ -57,7 +57,10 @@ static size_t ctrl_msg_size;
 static int done_err, dones, ended_sleeps;
 static struct dofi_memory_segment segment;
 static struct dofi_memory_range ranges[DOFI_MEMORY_RANGES + 1];
-static int fetch_err, calls;
+static int fetch_err, calls, calls_together;
+static bool no_memory;      /* the region of a context is being freed */
+static struct dofi_wr asks; /* a request of this side that waits for data */
+static int answered;
 static uint64_t unmapped; /* an address of the sender that cannot be read */
 static size_t stored;     /* the end of what was read from the ring into `memory` itself */
 
@@ -99,6 +102,11 @@ void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_
 			   uint32_t update)
 {
 	ia.engine.taker.evd = NULL; /* it has its event */
+	if (wr == &asks) {
+		ck_assert_int_eq(err, 0);
+		answered++;
+		return;
+	}
 	ck_assert_uint_eq(number, NUMBER);
 	done = wr;
 	done_err = err;
@@ -137,6 +145,8 @@ void __wrap_dofi_credit_arrived(struct dofi_ia *of, uint32_t number, uint32_t up
 void *__wrap_dofi_ctx_memory(struct dofi_ia *of, const struct dofi_ctx *ctx, uint64_t address)
 {
 	ck_assert_ptr_eq(of, &ia);
+	if (no_memory)
+		return NULL;
 	return memory + (address - ctx->base);
 }
 
@@ -161,6 +171,7 @@ int __wrap_dofi_remote_read_pieces(const struct dofi_remote_process *process,
 	ck_assert_ptr_eq(process, &path.process);
 	ck_assert_uint_eq(path.ours->copying, 1);
 	calls++;
+	calls_together++;
 	for (size_t i = 0; i < n && !fetch_err; i++) {
 		if ((uintptr_t)from[i].iov_base == unmapped)
 			return -EFAULT;
@@ -258,6 +269,52 @@ START_TEST(a_message_in_pieces)
 	ck_assert_uint_eq(done_length, 90);
 	ck_assert_int_eq(memcmp(buffer, bytes, 60), 0);
 	ck_assert_int_eq(memcmp(buffer + 60, bytes, 30), 0);
+	/* the next one begins at the begin of its receive */
+	say(DOFI_CELL_SEND, DOFI_CELL_FIRST, 7, 20, 0);
+	say(DOFI_CELL_SEND, 0, 6, 20, 0);
+	say(DOFI_CELL_SEND, DOFI_CELL_LAST, 7, 20, 6);
+	takes(3);
+	ck_assert_int_eq(dones, 2);
+	ck_assert_uint_eq(done_length, 20);
+	ck_assert_uint_eq(done_update, 6);
+	ck_assert_int_eq(memcmp(buffer + RECEIVE, bytes, 7), 0);
+	ck_assert_int_eq(memcmp(buffer + RECEIVE + 7, bytes, 6), 0);
+	ck_assert_int_eq(memcmp(buffer + RECEIVE + 13, bytes, 7), 0);
+}
+END_TEST
+
+/* Their bytes are in the cell, or in the area behind the cells. */
+START_TEST(messages_of_each_length)
+{
+	for (uint32_t size = 0; size <= RECEIVE; size++) {
+		memset(buffer, 0xee, sizeof(buffer));
+		ep.recv.issue = size + 1;
+		say(DOFI_CELL_SEND, WHOLE, size, size, size);
+		takes(1);
+		ck_assert_ptr_eq(done, &receives[size % 4].wr);
+		ck_assert_uint_eq(done_length, size);
+		ck_assert_uint_eq(done_update, size);
+		ck_assert_int_eq(done_err, 0);
+		ck_assert_mem_eq(buffer + size % 2 * RECEIVE, bytes, size);
+		ck_assert_uint_eq(buffer[size % 2 * RECEIVE + size], 0xee);
+	}
+}
+END_TEST
+
+/* A short message in a receive whose first segment is shorter. */
+START_TEST(a_short_message_across_segments)
+{
+	receives[0].wr.niov = 2;
+	receives[0].iov[0] = (struct iovec){buffer, (size_t)_i};
+	receives[0].iov[1] = (struct iovec){buffer + 50, 8};
+	memset(buffer, 0xee, sizeof(buffer));
+	say(DOFI_CELL_SEND, WHOLE, 8, 8, 0);
+	takes(1);
+	ck_assert_int_eq(done_err, 0);
+	ck_assert_mem_eq(buffer, bytes, (size_t)_i);
+	ck_assert_uint_eq(buffer[_i], 0xee);
+	ck_assert_mem_eq(buffer + 50, bytes + _i, 8 - (size_t)_i);
+	ck_assert_uint_eq(buffer[58 - _i], 0xee);
 }
 END_TEST
 
@@ -540,6 +597,14 @@ static void is_refused(size_t n, uint64_t length)
 	ck_assert_uint_eq(buffer[0], 0);
 }
 
+static void is_refused_inside(void)
+{
+	say_places(1, 50);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
+	ck_assert_int_eq(path.fault, -EPROTO);
+	ck_assert_int_eq(dones + calls, 0);
+}
+
 static const struct {
 	uint64_t first, second, length;
 	size_t n;
@@ -547,6 +612,9 @@ static const struct {
 	{0, 0, 0, 0},
 	{10, 0, 10, 0},
 	{0, 0, 0, 2},
+	{0, 0, 0, 1},
+	{10, 0, 9, 1},
+	{10, 0, 11, 1},
 	{10, 10, 19, 2},
 	{10, 10, 21, 2},
 	{UINT64_MAX, 11, 10, 2},
@@ -558,6 +626,150 @@ START_TEST(forged_places)
 	ranges[0] = place(0, forged[_i].first);
 	ranges[1] = place(0, forged[_i].second);
 	is_refused(forged[_i].n, forged[_i].length);
+}
+END_TEST
+
+/* Some bytes that are no list of places. */
+START_TEST(places_of_another_size)
+{
+	static const size_t sizes[] = {1, 8, 15, 17, 24, 257};
+
+	ranges[0] = place(0, 10);
+	memcpy(bytes, ranges, sizeof(ranges[0]));
+	say(DOFI_CELL_PLACES, 0, sizes[_i], 10, 0);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
+	ck_assert_int_eq(path.fault, -EPROTO);
+	ck_assert_int_eq(dones + calls, 0);
+}
+END_TEST
+
+/* Its pieces would be lost. */
+START_TEST(places_inside_a_message)
+{
+	say(DOFI_CELL_SEND, DOFI_CELL_FIRST, 60, 90, 0);
+	takes(1);
+	ranges[0] = place(0, 50);
+	is_refused_inside();
+}
+END_TEST
+
+START_TEST(as_many_places_as_a_cell_names)
+{
+	for (size_t i = 0; i < DOFI_MEMORY_RANGES; i++)
+		ranges[i] = place(7 * i, 3 + i % 2);
+	say_places(DOFI_MEMORY_RANGES, 56);
+	takes(DOFI_MEMORY_RANGES);
+	ck_assert_int_eq(dones, 1);
+	ck_assert_uint_eq(done_length, 56);
+	for (size_t i = 0, to = 0; i < DOFI_MEMORY_RANGES; to += ranges[i++].size)
+		ck_assert_mem_eq(buffer + to, bytes + 7 * i, ranges[i].size);
+}
+END_TEST
+
+/* A round copies a part, so that other connections get their turn. */
+START_TEST(a_long_message_is_fetched_in_parts)
+{
+	static uint8_t from[(1u << 20) + 100], to[sizeof(from)];
+
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = (uint8_t)(i * 5 + i / 256);
+	receives[0].iov[0] = (struct iovec){to, sizeof(to)};
+	ranges[0] = (struct dofi_memory_range){(uintptr_t)from, sizeof(from)};
+	say_places(1, sizeof(from));
+	takes(2);
+	ck_assert_int_eq(calls, 2);
+	ck_assert_int_eq(dones, 1);
+	ck_assert_uint_eq(done_length, sizeof(from));
+	ck_assert_mem_eq(to, from, sizeof(from));
+	ck_assert(!path.fetching);
+	ck_assert_uint_eq(path.answers_tail, 1);
+}
+END_TEST
+
+/* What stands behind the last message is of an earlier lap of the ring. */
+START_TEST(messages_of_an_earlier_lap)
+{
+	for (uint32_t i = 0; i < 75; i++) {
+		ep.recv.issue = 2 * i + 4;
+		path.answers_head = path.answers_tail;
+		ranges[0] = place(i, 50);
+		say_places(1, 50);
+		say_places(1, 50);
+		takes(1);
+	}
+	ck_assert_int_eq(dones, 150);
+	say_places(1, 50);
+	takes(1);
+	ck_assert_int_eq(dones, 151);
+}
+END_TEST
+
+/* The bytes of a message may look like a place. */
+START_TEST(a_short_message_behind_a_fetched_one)
+{
+	ranges[0] = place(100, 16);
+	say_places(1, 16);
+	ranges[0] = place(200, 16);
+	memcpy(bytes, ranges, sizeof(ranges[0]));
+	say(DOFI_CELL_SEND, WHOLE, 16, 16, 0);
+	takes(2);
+	ck_assert_int_eq(dones, 2);
+	ck_assert_int_eq(calls, 1);
+	ck_assert_mem_eq(buffer, bytes + 100, 16);
+	ck_assert_mem_eq(buffer + RECEIVE, ranges, 16);
+}
+END_TEST
+
+/* Together go those with one segment on both sides that fit; four at most. */
+START_TEST(what_is_not_fetched_together)
+{
+	ranges[0] = place(0, RECEIVE);
+	for (int i = 0; i < 2; i++)
+		say_places(1, RECEIVE); /* these do */
+	takes(1);
+	ck_assert_int_eq(calls_together, 1);
+	ck_assert_int_eq(dones, 2);
+	ep.recv.issue = 3;
+	receives[2].wr.niov = 2;
+	receives[2].iov[1] = (struct iovec){buffer + RECEIVE, 10};
+	ranges[0] = place(0, 50);
+	say_places(1, 50);
+	takes(1);
+	ck_assert_int_eq(calls_together, 1);
+	ck_assert_int_eq(calls, 2);
+	ck_assert_int_eq(dones, 3);
+	ep.recv.issue = 4;
+	ranges[0] = place(0, 20);
+	ranges[1] = place(30, 20);
+	say_places(2, 40);
+	takes(2);
+	ck_assert_int_eq(calls_together, 1);
+	ck_assert_int_eq(dones, 4);
+	receives[2].wr.niov = 1;
+	ep.recv.issue = 9;
+	say_messages(5);
+	takes(2);
+	ck_assert_int_eq(calls_together, 3);
+	ck_assert_int_eq(dones, 9);
+	ck_assert_uint_eq(path.messages, 9);
+	ck_assert_uint_eq(path.answers_tail, 9);
+	for (uint32_t i = 0; i < 9; i++)
+		ck_assert(!path.answers[i].is_entry && !path.answers[i].length);
+}
+END_TEST
+
+/* Answers that the peer has got make room. */
+START_TEST(messages_with_room_for_some_answers)
+{
+	ep.recv.issue = 4;
+	path.answers_head = 5;
+	path.answers_tail = 5 + DOFI_MEMORY_ANSWERS - 3;
+	say_messages(4);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 1);
+	ck_assert_int_eq(path.fault, -EPROTO);
+	ck_assert_int_eq(calls_together, 1);
+	ck_assert_int_eq(dones, 3);
+	ck_assert_uint_eq(path.answers_tail, 5 + DOFI_MEMORY_ANSWERS);
 }
 END_TEST
 
@@ -624,6 +836,24 @@ START_TEST(the_last_word_of_a_write)
 			ck_assert_uint_le(stored, writes[i].at);
 		ck_assert_mem_eq(memory + writes[i].at, bytes, writes[i].size);
 	}
+}
+END_TEST
+
+/* As the box has it, whose bytes lie in one place. */
+START_TEST(bytes_that_are_stored_with_a_last_word)
+{
+	static uint8_t from[64];
+
+	memcpy(from, bytes, sizeof(from));
+	for (size_t at = 0; at < 8; at++)
+		for (size_t size = 1; size <= 40; size++) {
+			memset(memory, 0xee, sizeof(memory));
+			dofi_memory_store(memory + at, from, size);
+			ck_assert_mem_eq(memory + at, from, size);
+			ck_assert_uint_eq(memory[at + size], 0xee);
+			if (at)
+				ck_assert_uint_eq(memory[at - 1], 0xee);
+		}
 }
 END_TEST
 
@@ -717,6 +947,190 @@ START_TEST(control_messages)
 	say(DOFI_CELL_CTRL_MSG, 0, DOFI_CTRL_MSG_MAX + 1, 0, 0);
 	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
 	ck_assert_int_eq(path.fault, -EPROTO);
+}
+END_TEST
+
+/* An entry without a context, or between two entries, or whose memory is being freed. */
+START_TEST(entries_without_memory)
+{
+	static const struct dofi_ctx_wire nothing;
+	struct dofi_memory_answer answer = {.is_entry = true, .address = 5 * sizeof(table[0])};
+	struct dofi_ctx_wire *wire = dofi_memory_source(&path, &answer, 0, sizeof(*wire));
+
+	ck_assert_ptr_eq(wire, &table[5]);
+	answer.address = 3 * sizeof(table[0]) + 8;
+	ck_assert_ptr_eq(dofi_memory_source(&path, &answer, 0, 8), (char *)&table[3] + 8);
+	answer.address = 3 * sizeof(table[0]);
+	ck_assert_ptr_eq(dofi_memory_source(&path, &answer, 4, 8), (char *)&table[3] + 4);
+	no_memory = true;
+	wire = dofi_memory_source(&path, &answer, 0, sizeof(*wire));
+	ck_assert_ptr_nonnull(wire);
+	ck_assert_mem_eq(wire, &nothing, sizeof(nothing));
+	ck_assert_ptr_null(
+		dofi_memory_find(&path, CONTEXT, BASE, 8, DAT_MEM_PRIV_REMOTE_READ_FLAG));
+}
+END_TEST
+
+/* The table ends with its last entry. */
+START_TEST(entries_at_the_end_of_the_table)
+{
+	static const struct {
+		uint64_t before, length; /* the end of the table */
+		int ret;
+	} reads[] = {{sizeof(table[0]), sizeof(table[0]), 0},
+		     {sizeof(table[0]) - 1, sizeof(table[0]), -EACCES},
+		     {8, 8, 0},
+		     {7, 8, -EACCES},
+		     {0, 0, 0},
+		     {2 * sizeof(table[0]), sizeof(table[0]) + 1, -EACCES}};
+	uint64_t end = DOFI_CTXTAB_ENTRIES * sizeof(table[0]);
+
+	memcpy(bytes, &reads[_i].length, 8);
+	say(DOFI_CELL_ENTRY, 0, 8, end - reads[_i].before, 0);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), !reads[_i].ret);
+	ck_assert_int_eq(path.fault, reads[_i].ret);
+	ck_assert_uint_eq(path.answers_tail, !reads[_i].ret);
+	if (reads[_i].ret)
+		return;
+	ck_assert(path.answers[0].is_entry);
+	ck_assert_uint_eq(path.answers[0].address, end - reads[_i].before);
+	ck_assert_uint_eq(path.answers[0].length, reads[_i].length);
+}
+END_TEST
+
+/* Rights, ends of the memory, and memory that only control records may use. */
+START_TEST(memory_that_peers_may_use)
+{
+	static const struct {
+		uint32_t rights;
+		uint64_t context, address, length;
+		unsigned int need;
+		bool found;
+	} uses[] = {
+		{1, CONTEXT, BASE, LENGTH, 1, true},
+		{1, CONTEXT | 1ull << 40, BASE, LENGTH, 1, true}, /* a context has 32 bits */
+		{1, CONTEXT, BASE + 1, LENGTH, 1, false},
+		{1, CONTEXT, BASE, LENGTH + 1, 1, false},
+		{1, CONTEXT, BASE + LENGTH, 0, 1, true},
+		{1, CONTEXT, BASE + LENGTH - 1, 1, 1, true},
+		{1, CONTEXT, BASE + LENGTH, 1, 1, false},
+		{1, CONTEXT, BASE - 1, 1, 1, false},
+		{1, CONTEXT, BASE, UINT64_MAX, 1, false},
+		{2, CONTEXT, BASE, 1, 1, false},
+		{2, CONTEXT, BASE, 1, 2, true},
+		{3, CONTEXT, BASE, 1, 2, true},
+		{3, 0, BASE, 1, 2, false},
+		{3, 1ull << 40, BASE, 1, 2, false},
+		{4, CONTEXT, BASE, 1, 1, false}, /* 4: of control slots */
+		{5, CONTEXT, BASE, 1, 1, false},
+	};
+	static const unsigned int bits[] = {0, DAT_MEM_PRIV_REMOTE_READ_FLAG,
+					    DAT_MEM_PRIV_REMOTE_WRITE_FLAG};
+	uint32_t rights = uses[_i].rights;
+
+	expose((rights & 1 ? bits[1] : 0) | (rights & 2 ? bits[2] : 0) |
+	       (rights & 4 ? DOFI_CTX_CTRL_SLOTS : 0));
+	ck_assert_int_eq(dofi_memory_find(&path, uses[_i].context, uses[_i].address,
+					  uses[_i].length, bits[uses[_i].need]) != NULL,
+			 uses[_i].found);
+}
+END_TEST
+
+/* --- answers to requests of this side --- */
+
+static struct dofi_memory_pending pending[2];
+
+static void ask_for(uint64_t length)
+{
+	path.pending = pending;
+	path.pending_size = 2;
+	path.pending_tail = path.waiting = 1;
+	asks.ep = &ep;
+	pending[0] = (struct dofi_memory_pending){.wr = &asks, .waits = true, .length = length};
+}
+
+START_TEST(data_that_were_asked_for)
+{
+	struct iovec iov[2] = {{buffer, 20}, {buffer + 50, 40}};
+
+	ask_for(60);
+	if (_i)
+		pending[0].place = (struct iovec){buffer, 60};
+	else
+		pending[0].iov = iov;
+	memset(buffer, 0xee, sizeof(buffer));
+	say(DOFI_CELL_DATA, DOFI_CELL_FIRST, 35, 0, 0);
+	takes(1);
+	ck_assert_int_eq(answered, 0);
+	ck_assert_uint_eq(pending[0].done, 35);
+	ck_assert(!pending[0].answered);
+	say(DOFI_CELL_DATA, DOFI_CELL_LAST, 25, 0, 0);
+	takes(1);
+	ck_assert_int_eq(answered, 1);
+	ck_assert_uint_eq(path.pending_head, 1);
+	ck_assert_uint_eq(path.waiting, 0);
+	if (_i) {
+		ck_assert_mem_eq(buffer, bytes, 35);
+		ck_assert_mem_eq(buffer + 35, bytes, 25);
+		return;
+	}
+	ck_assert_mem_eq(buffer, bytes, 20);
+	ck_assert_mem_eq(buffer + 50, bytes + 20, 15);
+	ck_assert_mem_eq(buffer + 65, bytes, 25);
+	ck_assert_uint_eq(buffer[20], 0xee);
+	ck_assert_uint_eq(buffer[90], 0xee);
+}
+END_TEST
+
+START_TEST(a_write_that_is_stored)
+{
+	ask_for(0);
+	say(DOFI_CELL_DATA, WHOLE, 0, 0, 0);
+	takes(1);
+	ck_assert_int_eq(answered, 1);
+	ck_assert_uint_eq(path.pending_head, 1);
+}
+END_TEST
+
+/* More than were asked for, none where there are some, and some where there are none. */
+START_TEST(data_of_another_size)
+{
+	static const struct {
+		uint64_t length, done;
+		size_t size;
+	} data[] = {{60, 0, 61}, {60, 59, 2}, {60, 0, 0}, {60, 20, 0}, {0, 0, 1}};
+
+	ask_for(data[_i].length);
+	pending[0].place = (struct iovec){buffer, 60};
+	pending[0].done = data[_i].done;
+	say(DOFI_CELL_DATA, DOFI_CELL_LAST, data[_i].size, 0, 0);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
+	ck_assert_int_eq(path.fault, -EPROTO);
+	ck_assert_int_eq(answered, 0);
+	ck_assert_uint_eq(buffer[0], 0);
+}
+END_TEST
+
+/* A notice needs no slots; a record lies within those of the connection. */
+START_TEST(places_of_control_records)
+{
+	uint64_t at = ia.ctrl_memory.address + sizeof(slots[0]);
+
+	say(DOFI_CELL_CTRL, 0, sizeof(slots[1]), at, CTRL_KEY | 7);
+	takes(1);
+	ck_assert_mem_eq(&slots[1], bytes, sizeof(slots[1]));
+	say(DOFI_CELL_CTRL, 0, 8, at + sizeof(slots[0]) - 8, CTRL_KEY | 8);
+	takes(1);
+	ck_assert_uint_eq(ctrl_data, CTRL_KEY | 8);
+	ck_assert_mem_eq((char *)&slots[2] - 8, bytes, 8);
+	ia.ctrl_memory.slots = NULL;
+	say(DOFI_CELL_CTRL, 0, 0, 0, CTRL_KEY | 9);
+	takes(1);
+	ck_assert_uint_eq(ctrl_data, CTRL_KEY | 9);
+	say(DOFI_CELL_CTRL, 0, 8, at, CTRL_KEY | 10);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
+	ck_assert_int_eq(path.fault, -EACCES);
+	ck_assert_uint_eq(ctrl_data, CTRL_KEY | 9);
 }
 END_TEST
 
@@ -838,23 +1252,8 @@ START_TEST(a_flood_of_reads)
 }
 END_TEST
 
-int main(void)
+static void add_fetched(TCase *tcase)
 {
-	Suite *suite = suite_create("memory_in");
-	TCase *tcase = tcase_create("memory_in");
-
-	suite_add_tcase(suite, tcase);
-	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, a_message);
-	tcase_add_test(tcase, a_message_in_pieces);
-	tcase_add_test(tcase, pieces_across_segments);
-	tcase_add_test(tcase, a_message_waits_for_its_receive);
-	tcase_add_test(tcase, the_driver_reads_what_a_round_leaves);
-	tcase_add_test(tcase, a_driver_that_is_awake_is_not_called);
-	tcase_add_test(tcase, an_empty_ring_wakes_nobody);
-	tcase_add_test(tcase, a_call_that_polls_leaves_the_other_cells);
-	tcase_add_test(tcase, a_message_that_is_too_long);
-	tcase_add_test(tcase, truncation_is_told);
 	tcase_add_test(tcase, a_fetched_message);
 	tcase_add_test(tcase, messages_fetched_together);
 	tcase_add_loop_test(tcase, as_many_bytes_are_fetched_together, 0, 2);
@@ -865,13 +1264,51 @@ int main(void)
 	tcase_add_test(tcase, a_sender_that_is_dead);
 	tcase_add_test(tcase, a_sender_without_its_memory);
 	tcase_add_loop_test(tcase, forged_places, 0, (int)(sizeof(forged) / sizeof(forged[0])));
+	tcase_add_loop_test(tcase, places_of_another_size, 0, 6);
+	tcase_add_test(tcase, places_inside_a_message);
+	tcase_add_test(tcase, as_many_places_as_a_cell_names);
+	tcase_add_test(tcase, a_long_message_is_fetched_in_parts);
+	tcase_add_test(tcase, messages_of_an_earlier_lap);
+	tcase_add_test(tcase, a_short_message_behind_a_fetched_one);
+	tcase_add_test(tcase, what_is_not_fetched_together);
+	tcase_add_test(tcase, messages_with_room_for_some_answers);
 	tcase_add_test(tcase, places_for_one_that_cannot_fetch);
 	tcase_add_loop_test(tcase, places_that_change, 0, 2);
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("memory_in");
+	TCase *tcase = tcase_create("memory_in");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_test(tcase, a_message);
+	tcase_add_test(tcase, a_message_in_pieces);
+	tcase_add_test(tcase, messages_of_each_length);
+	tcase_add_loop_test(tcase, a_short_message_across_segments, 0, 9);
+	tcase_add_test(tcase, pieces_across_segments);
+	tcase_add_test(tcase, a_message_waits_for_its_receive);
+	tcase_add_test(tcase, the_driver_reads_what_a_round_leaves);
+	tcase_add_test(tcase, a_driver_that_is_awake_is_not_called);
+	tcase_add_test(tcase, an_empty_ring_wakes_nobody);
+	tcase_add_test(tcase, a_call_that_polls_leaves_the_other_cells);
+	tcase_add_test(tcase, a_message_that_is_too_long);
+	tcase_add_test(tcase, truncation_is_told);
+	add_fetched(tcase);
 	tcase_add_test(tcase, an_entry_of_the_table);
 	tcase_add_test(tcase, a_write);
 	tcase_add_test(tcase, the_last_word_of_a_write);
+	tcase_add_test(tcase, bytes_that_are_stored_with_a_last_word);
 	tcase_add_test(tcase, a_write_in_several_cells);
 	tcase_add_test(tcase, a_read);
+	tcase_add_test(tcase, entries_without_memory);
+	tcase_add_loop_test(tcase, entries_at_the_end_of_the_table, 0, 6);
+	tcase_add_loop_test(tcase, memory_that_peers_may_use, 0, 16);
+	tcase_add_loop_test(tcase, data_that_were_asked_for, 0, 2);
+	tcase_add_test(tcase, a_write_that_is_stored);
+	tcase_add_loop_test(tcase, data_of_another_size, 0, 5);
+	tcase_add_test(tcase, places_of_control_records);
 	tcase_add_test(tcase, control_records_and_credits);
 	tcase_add_test(tcase, control_messages);
 	tcase_add_loop_test(tcase, lies_end_the_path, 0, LIES);

@@ -139,6 +139,43 @@ START_TEST(quiet_paths_are_read_in_turn)
 }
 END_TEST
 
+/* The share is rounded up, so that each is read within as many polls. */
+START_TEST(shares_of_quiet_paths)
+{
+	static const unsigned int numbers[][2] = {
+		{FEW_PATHS + 1, 2}, {15, 2}, {16, 2}, {17, 3}, {MOST, 3}};
+	unsigned int n = numbers[_i][0], sum = 0;
+
+	begin(n);
+	be_quiet();
+	look(IDLE_SHARE);
+	for (unsigned int i = 0; i < n; i++) {
+		ck_assert_uint_ge(reads[i], 1);
+		ck_assert_uint_le(reads[i], 2);
+		sum += reads[i];
+	}
+	ck_assert_uint_eq(sum, numbers[_i][1] * IDLE_SHARE);
+}
+END_TEST
+
+/* A path that brings something now and then stays active. */
+START_TEST(the_quiet_begins_anew)
+{
+	begin(MOST);
+	look(QUIET_READS - 1);
+	ck_assert_uint_eq(ia.memory.nactive, MOST);
+	brings = &paths[5];
+	look(1);
+	ck_assert_uint_eq(ia.memory.nactive, 1);
+	ck_assert(paths[5].active);
+	brings = NULL;
+	look(QUIET_READS - 1);
+	ck_assert(paths[5].active);
+	look(1);
+	ck_assert(!paths[5].active);
+}
+END_TEST
+
 /* The peer decides by this count whether it is faster to hand a small transfer to the polls. */
 START_TEST(a_peer_sees_each_poll_of_a_quiet_path)
 {
@@ -371,6 +408,8 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, few_paths_are_always_read);
 	tcase_add_test(tcase, quiet_paths_are_read_in_turn);
+	tcase_add_loop_test(tcase, shares_of_quiet_paths, 0, 5);
+	tcase_add_test(tcase, the_quiet_begins_anew);
 	tcase_add_test(tcase, a_peer_sees_each_poll_of_a_quiet_path);
 	tcase_add_test(tcase, a_path_that_brings_something_is_read_each_time);
 	tcase_add_test(tcase, each_path_stays_in_the_list_once);

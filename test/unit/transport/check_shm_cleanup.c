@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Regions in /dev/shm: regions of killed processes, and regions that peers may name. */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/object/ia.h"
@@ -13,7 +14,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -37,6 +40,64 @@ void dofi_timer_set(struct dofi_ia *of, struct dofi_timer *timer, uint64_t deadl
 	ck_assert_ptr_eq(of, &ia);
 	set = timer;
 	when = deadline;
+}
+
+/* --- calls that fail when a test says so; the linker redirects them --- */
+
+static enum { NONE, FSTAT, FCHMOD } fails;
+static int open_flags;
+
+T_STAND_IN int __wrap_fstat(int fd, struct stat *st);
+int __real_fstat(int fd, struct stat *st);
+T_STAND_IN int __wrap_fchmod(int fd, mode_t mode);
+int __real_fchmod(int fd, mode_t mode);
+T_STAND_IN int __wrap_open(const char *file, int flags, ...);
+int __real_open(const char *file, int flags, ...);
+T_STAND_IN int __wrap_openat(int dir, const char *file, int flags, ...);
+int __real_openat(int dir, const char *file, int flags, ...);
+
+int __wrap_fstat(int fd, struct stat *st)
+{
+	errno = EIO;
+	return fails == FSTAT ? -1 : __real_fstat(fd, st);
+}
+
+int __wrap_fchmod(int fd, mode_t mode)
+{
+	errno = EROFS;
+	return fails == FCHMOD ? -1 : __real_fchmod(fd, mode);
+}
+
+int __wrap_open(const char *file, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	open_flags = flags;
+	return __real_open(file, flags, mode);
+}
+
+int __wrap_openat(int dir, const char *file, int flags, ...)
+{
+	open_flags = flags;
+	return __real_openat(dir, file, flags);
+}
+
+/* Nothing of what others may put into the directory blocks this process or gets more rights. */
+static void was_opened_with_care(void)
+{
+	ck_assert_int_eq(open_flags, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+static int next_fd(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	close(fd);
+	return fd;
 }
 
 /* --- */
@@ -238,12 +299,56 @@ START_TEST(a_region_that_cannot_be_locked)
 }
 END_TEST
 
+/* Nothing is open after a look at the directory, and without a descriptor there is none. */
+START_TEST(looks_at_the_directory)
+{
+	pid_t pid = leave_dead(name_of(NOBODYS, geteuid()));
+	struct rlimit files, none;
+	int next = next_fd();
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = files;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	open_ia();
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+	ck_assert(is_left());
+	ck_assert_int_eq(ia.shm_cleanup.held, -EMFILE);
+	open_ia();
+	ck_assert(!is_left());
+	ck_assert_int_eq(next_fd(), next);
+	ck_assert_int_eq(dofi_shm_cleanup_probe(), 0);
+	ck_assert_int_eq(next_fd(), next);
+	ck_assert_int_eq(open_flags, O_TMPFILE | O_RDWR | O_CLOEXEC);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
+/* A region in the first descriptor is locked as well. */
+START_TEST(a_region_that_is_locked)
+{
+	int fd = t_capture(STDERR_FILENO);
+	char address[96];
+
+	dofi_log_set_level("info");
+	leave(name_of(NOBODYS, geteuid()));
+	snprintf(address, sizeof(address), "%s%s", DOFI_SHM_PREFIX, name_of(NOBODYS, geteuid()));
+	close(STDIN_FILENO);
+	dofi_shm_cleanup_init(&ia, (const uint8_t *)address);
+	ck_assert_int_eq(ia.shm_cleanup.held, STDIN_FILENO);
+	dofi_shm_cleanup_fini(&ia);
+	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
+	ck_assert_ptr_null(strstr(t_captured(fd), "can't be locked"));
+}
+END_TEST
+
 START_TEST(other_fabrics_remove_nothing)
 {
 	pid_t pid = leave_dead(name_of(NOBODYS, geteuid()));
 
 	dofi_shm_cleanup_init(&ia, (const uint8_t *)"127.0.0.1");
 	ck_assert(is_left());
+	ck_assert_int_lt(ia.shm_cleanup.held, 0);
 	dofi_shm_cleanup_fini(&ia);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
@@ -276,7 +381,7 @@ START_TEST(the_region_of_a_dead_peer_is_removed)
 	pid = leave_dead(name_of(NOBODYS, geteuid()));
 	dofi_shm_cleanup_expect(&ia);
 	ck_assert_ptr_eq(set, &ia.shm_cleanup.timer);
-	ck_assert_uint_gt(when, dofi_now());
+	ck_assert_uint_eq(when, dofi_now() + 1000000000); /* the process takes a while to end */
 	set->fire(set);
 	ck_assert(!is_left());
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
@@ -374,6 +479,191 @@ START_TEST(regions_of_other_users_are_refused)
 }
 END_TEST
 
+START_TEST(regions_of_a_user_and_of_root)
+{
+	const char *name = name_of(NOBODYS, geteuid());
+
+	if (geteuid())
+		t_skip("only root can act as another user");
+	leave_page(0644, 0);
+	ck_assert_int_eq(seteuid(NOBODY), 0);
+	ck_assert_int_eq(check(name), 0);
+	ck_assert_int_eq(seteuid(0), 0);
+	ck_assert_int_eq(chown(path, NOBODY, (gid_t)-1), 0);
+	ck_assert_int_eq(seteuid(NOBODY), 0);
+	ck_assert_int_eq(check(name), 0);
+	ck_assert_int_eq(seteuid(0), 0);
+	ck_assert_int_eq(chown(path, NOBODY - 1, (gid_t)-1), 0);
+	ck_assert_int_eq(seteuid(NOBODY), 0);
+	ck_assert_int_eq(check(name), -EPERM);
+	ck_assert_int_eq(seteuid(0), 0);
+}
+END_TEST
+
+/* --- the opening of a region --- */
+
+static int hold(const char *name)
+{
+	char address[NAME_MAX + 32];
+
+	snprintf(address, sizeof(address), "%s%s", DOFI_SHM_PREFIX, name);
+	return dofi_shm_region_hold((const uint8_t *)address);
+}
+
+START_TEST(only_files_of_the_directory_are_opened)
+{
+	static const char *const names[] = {"", "/", ".", "..", ".hidden", "a/b", "/a/", "/../shm"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		ck_assert_int_eq(hold(names[i]), -EINVAL);
+	ck_assert_int_eq(dofi_shm_region_hold((const uint8_t *)"99999999:0:1"), -EINVAL);
+	ck_assert_int_eq(dofi_shm_region_check((const uint8_t *)"99999999:0:1"), -EINVAL);
+	ck_assert_int_ge(fcntl(STDIN_FILENO, F_GETFD), 0);
+	ck_assert(dofi_shm_region_is_of((const uint8_t *)DOFI_SHM_PREFIX "1"));
+	ck_assert(!dofi_shm_region_is_of((const uint8_t *)"fi_shm:/1"));
+}
+END_TEST
+
+START_TEST(the_longest_name)
+{
+	char name[NAME_MAX + 2], file[sizeof(name) + sizeof(DOFI_SHM_DIR)];
+	int fd;
+
+	memset(name, '7', sizeof(name));
+	name[NAME_MAX] = '\0';
+	snprintf(file, sizeof(file), "%s/%s", DOFI_SHM_DIR, name);
+	fd = open(file, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	fd = hold(name);
+	ck_assert_int_eq(unlink(file), 0);
+	ck_assert_int_ge(fd, 0);
+	dofi_shm_region_release(fd);
+	name[NAME_MAX] = '7';
+	name[NAME_MAX + 1] = '\0';
+	ck_assert_int_eq(hold(name), -EINVAL);
+}
+END_TEST
+
+/* Only the permissions remain beside the mark. */
+START_TEST(a_held_region_is_marked)
+{
+	static const mode_t modes[][2] = {{0600, 01600},
+					  {04640, 01640},
+					  {0777, 01777},
+					  {01400, 01400}};
+	struct stat st;
+	int fd;
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		leave(name_of(NOBODYS, geteuid()));
+		ck_assert_int_eq(chmod(path, modes[i][0]), 0);
+		fd = hold(name_of(NOBODYS, geteuid()));
+		was_opened_with_care();
+		ck_assert_int_eq(stat(path, &st), 0);
+		ck_assert_uint_eq(st.st_mode & 07777, modes[i][1]);
+		ck_assert_int_ge(hold(name_of(NOBODYS, geteuid())), 0); /* locks are shared */
+		dofi_shm_region_release(fd);
+		ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
+		ck_assert_int_eq(unlink(path), 0);
+	}
+}
+END_TEST
+
+/* The lock is another process's, or a call fails: there is no mark without a lock. */
+START_TEST(a_region_that_cannot_be_held)
+{
+	static const int errs[] = {-EWOULDBLOCK, -EIO, -EROFS};
+	struct stat st;
+	int fd, next, ret;
+
+	leave_page(0600, geteuid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (!_i)
+		ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+	next = next_fd();
+	fails = (unsigned int)_i;
+	ret = hold(name_of(NOBODYS, geteuid()));
+	fails = NONE;
+	ck_assert_int_eq(ret, errs[_i]);
+	ck_assert_int_eq(next_fd(), next);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0600);
+	fails = _i == FSTAT ? FSTAT : NONE;
+	ret = check(name_of(NOBODYS, geteuid()));
+	fails = NONE;
+	ck_assert_int_eq(ret, _i == FSTAT ? -EIO : 0);
+	was_opened_with_care();
+	ck_assert_int_eq(next_fd(), next);
+	close(fd);
+}
+END_TEST
+
+/* A program without standard input: the first descriptor is one, too. */
+START_TEST(a_region_in_the_first_descriptor)
+{
+	leave_page(0600, geteuid());
+	close(STDIN_FILENO);
+	ck_assert_int_eq(check(name_of(NOBODYS, geteuid())), 0);
+	ck_assert_int_eq(hold(name_of(NOBODYS, geteuid())), STDIN_FILENO);
+	ck_assert_int_eq(check(name_of(NOBODYS, geteuid())), 0);
+	dofi_shm_region_release(-1);
+	dofi_shm_region_release(STDIN_FILENO);
+	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
+	ck_assert_int_eq(dofi_shm_cleanup_probe(), 0);
+	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
+}
+END_TEST
+
+/* --- the removal of a region --- */
+
+static bool is_swept(const char *name)
+{
+	int dir = open(DOFI_SHM_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC), next = next_fd();
+	bool removed = dofi_shm_region_sweep(dir, name);
+
+	ck_assert_int_eq(next_fd(), next);
+	close(dir);
+	return removed;
+}
+
+/* What is no file, is of another user, is not marked, is locked or can't be looked at remains. */
+START_TEST(what_is_not_removed)
+{
+	const char *name = name_of(NOBODYS, geteuid());
+	int fd;
+
+	leave_page(01600, geteuid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(flock(fd, LOCK_SH), 0);
+	ck_assert(!is_swept(name));
+	was_opened_with_care();
+	close(fd);
+	fails = FSTAT;
+	fd = is_swept(name);
+	fails = NONE;
+	ck_assert(!fd);
+	ck_assert_int_eq(chmod(path, 0777), 0);
+	ck_assert(!is_swept(name));
+	if (!geteuid()) {
+		ck_assert_int_eq(chown(path, NOBODY, (gid_t)-1), 0);
+		ck_assert_int_eq(chmod(path, 01600), 0);
+		ck_assert(!is_swept(name));
+		ck_assert_int_eq(chown(path, 0, (gid_t)-1), 0);
+	}
+	ck_assert_int_eq(chmod(path, 01600), 0);
+	ck_assert(is_left());
+	close(STDIN_FILENO); /* its descriptor may be the first one */
+	ck_assert(is_swept(name));
+	ck_assert(!is_left());
+	ck_assert(!is_swept(name));
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert_int_eq(chmod(path, 01600), 0);
+	ck_assert(!is_swept(name));
+	ck_assert(is_left());
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("shm_cleanup");
@@ -388,6 +678,8 @@ int main(void)
 	tcase_add_test(tc, probe_finds_a_directory);
 	tcase_add_test(tc, probe_without_a_descriptor);
 	tcase_add_test(tc, a_region_that_cannot_be_locked);
+	tcase_add_test(tc, looks_at_the_directory);
+	tcase_add_test(tc, a_region_that_is_locked);
 	tcase_add_test(tc, other_fabrics_remove_nothing);
 	tcase_add_test(tc, an_IA_locks_its_own_region);
 	tcase_add_test(tc, the_region_of_a_dead_peer_is_removed);
@@ -395,6 +687,13 @@ int main(void)
 	tcase_add_test(tc, regions_that_peers_may_name);
 	tcase_add_test(tc, names_outside_the_directory_are_refused);
 	tcase_add_test(tc, regions_of_other_users_are_refused);
+	tcase_add_test(tc, regions_of_a_user_and_of_root);
+	tcase_add_test(tc, only_files_of_the_directory_are_opened);
+	tcase_add_test(tc, the_longest_name);
+	tcase_add_test(tc, a_held_region_is_marked);
+	tcase_add_loop_test(tc, a_region_that_cannot_be_held, 0, FCHMOD + 1);
+	tcase_add_test(tc, a_region_in_the_first_descriptor);
+	tcase_add_test(tc, what_is_not_removed);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
