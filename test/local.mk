@@ -856,7 +856,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_log_SOURCES = %D%/unit/base/check_log.c $(t_headers)
 %C%_unit_base_check_log_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_log_LINK = $(LINK) -Wl,--wrap=clock_gettime -Wl,--wrap=syslog \
-	-Wl,--wrap=__syslog_chk
+	-Wl,--wrap=__syslog_chk -Wl,--wrap=write
 %C%_unit_base_check_log_LDADD = $(p2_libs)
 %C%_unit_base_check_log_fabric_SOURCES = %D%/unit/base/check_log_fabric.c $(t_headers)
 %C%_unit_base_check_log_fabric_CPPFLAGS = $(p2_cppflags)
@@ -868,7 +868,8 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_eventfd_LDADD = $(p2_libs)
 %C%_unit_base_check_cookie_SOURCES = %D%/unit/base/check_cookie.c $(t_headers)
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
-%C%_unit_base_check_cookie_LINK = $(LINK) -Wl,--wrap=pwrite -Wl,--wrap=access
+%C%_unit_base_check_cookie_LINK = $(LINK) -Wl,--wrap=pwrite -Wl,--wrap=access -Wl,--wrap=fcntl \
+	-Wl,--wrap=nanosleep -Wl,--wrap=fopen -Wl,--wrap=fstat -Wl,--wrap=open
 %C%_unit_base_check_cookie_LDADD = $(p2_libs)
 %C%_unit_object_check_ctxtab_SOURCES = %D%/unit/object/check_ctxtab.c $(t_headers)
 %C%_unit_object_check_ctxtab_CPPFLAGS = $(p2_cppflags)
