@@ -84,6 +84,7 @@ unit_tests = \
 	%D%/unit/fabric/check_netdev \
 	%D%/unit/fabric/check_facts \
 	%D%/unit/fabric/check_nic \
+	%D%/unit/fabric/check_topo \
 	%D%/unit/registry/check_nomem1 %D%/unit/registry/check_nomem2 \
 	%D%/unit/object/check_object1 %D%/unit/object/check_object2 \
 	%D%/unit/object/check_op1 %D%/unit/object/check_op2 \
@@ -728,8 +729,12 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_nic_SOURCES = %D%/unit/fabric/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_nic_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_nic_LINK = $(LINK) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \
-	-Wl,--wrap=dofi_cpus_of_group -Wl,--wrap=fopen
+	-Wl,--wrap=dofi_cpus_of_group
 %C%_unit_fabric_check_nic_LDADD = $(p2_libs)
+%C%_unit_fabric_check_topo_SOURCES = %D%/unit/fabric/check_topo.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
+%C%_unit_fabric_check_topo_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_topo_LINK = $(LINK) -Wl,--wrap=fopen
+%C%_unit_fabric_check_topo_LDADD = $(p2_libs)
 
 %C%_unit_object_check_object1_SOURCES = %D%/unit/object/check_object.c $(fake_ia)
 %C%_unit_object_check_object1_CPPFLAGS = $(p1_cppflags)
