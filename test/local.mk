@@ -733,7 +733,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_nic_LDADD = $(p2_libs)
 %C%_unit_fabric_check_topo_SOURCES = %D%/unit/fabric/check_topo.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_topo_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_topo_LINK = $(LINK) -Wl,--wrap=fopen
+%C%_unit_fabric_check_topo_LINK = $(LINK) -Wl,--wrap=fopen -Wl,--wrap=dofi_hwloc_load \
+	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free
 %C%_unit_fabric_check_topo_LDADD = $(p2_libs)
 
 %C%_unit_object_check_object1_SOURCES = %D%/unit/object/check_object.c $(fake_ia)

@@ -142,6 +142,8 @@ START_TEST(pci_addresses)
 	ck_assert(pci.domain_id == 0 && pci.bus_id == 0x3b && pci.function_id == 1);
 	ck_assert(!dofi_pci_parse(&pci, "3b:00"));
 	ck_assert(!dofi_pci_parse(&pci, "0000:3b:20.0"));
+	ck_assert(!dofi_pci_parse(&pci, "0000:3b:1f.8"));
+	ck_assert(!dofi_pci_parse(&pci, "x"));
 	ck_assert(!dofi_pci_parse(&pci, "0000:3b:00.0x"));
 	ck_assert(!dofi_pci_parse(&pci, ""));
 }
@@ -297,6 +299,124 @@ START_TEST(names_of_interfaces)
 }
 END_TEST
 
+/* --- which of two interfaces --- */
+
+#define NEITHER NULL
+
+static const struct {
+	const char *better, *addr, *worse, *other; /* names and addresses; NULL: none can be used */
+} choices[] = {
+	{"card0", "192.0.2.7", "card1", "2001:db8::7"},
+	{"card0", "192.0.2.7", "veth0", "172.17.0.1"},
+	{"card0", "2001:db8::7", "veth0", "172.17.0.1"},
+	{"veth0", "172.17.0.1", "veth1", "2001:db8::9"},
+	{"veth0", "2001:db8::9", "lo", "127.0.0.1"},
+	{"veth0", "2001:db8::9", "card0", "127.0.0.9"},
+	{"card0", "::1", "lo", "127.0.0.1"},
+	{"lo", "127.0.0.1", "lo", "::1"},
+	{"lo", "127.0.0.1", "card0", "fe80::1"},
+	{"lo", "127.0.0.1", "down0", "192.0.2.7"},
+	{NEITHER, NULL, "down0", "192.0.2.7"},
+	{NEITHER, NULL, "card0", "fe80::1"},
+};
+
+static void set_interface(int at, const char *name, const char *addr)
+{
+	static char names[2][16];
+
+	strcpy(names[at - 1], name);
+	interfaces[at].ifa_name = names[at - 1];
+	interfaces[at].ifa_flags = strcmp(name, "down0") ? IFF_UP : 0;
+	ck_assert(dofi_addr_parse(addr, at == 1 ? &v4 : &v6));
+}
+
+/* In either order. */
+START_TEST(the_better_address_of_two)
+{
+	static const char *const netdevs[] = {"card0/device", "card1/device", "down0/device",
+					      "veth0",        "veth1",        "lo"};
+	const char *name = choices[_i].better ? choices[_i].better : "down0";
+	const char *wanted = choices[_i].better ? choices[_i].addr : "192.0.2.9";
+	struct sockaddr_storage addr;
+	char text[DOFI_ADDR_TEXT];
+
+	for (size_t i = 0; i < sizeof(netdevs) / sizeof(netdevs[0]); i++) {
+		snprintf(text, sizeof(text), "class/net/%s", netdevs[i]);
+		t_machine_put(text, NULL);
+	}
+	interfaces[0].ifa_flags = IFF_UP;
+	for (int first = 1; first <= 2; first++) {
+		set_interface(first, name, wanted);
+		set_interface(3 - first, choices[_i].worse, choices[_i].other);
+		ck_assert_int_eq(dofi_netdev_host_addr(NULL, &addr), choices[_i].better != NULL);
+		if (choices[_i].better)
+			ck_assert_str_eq(dofi_addr_text(&addr, text), wanted);
+		ck_assert_int_eq(lists, 0);
+	}
+}
+END_TEST
+
+/* Of equal ones, the first that the system lists. */
+START_TEST(the_first_of_equal_addresses)
+{
+	struct sockaddr_storage addr;
+	char text[DOFI_ADDR_TEXT];
+
+	set_interface(1, "a", "192.0.2.7");
+	set_interface(2, "b", "192.0.2.8");
+	ck_assert(dofi_netdev_host_addr(NULL, &addr));
+	ck_assert_str_eq(dofi_addr_text(&addr, text), "192.0.2.7");
+}
+END_TEST
+
+/* --- devices and their interfaces --- */
+
+START_TEST(devices_are_equal_in_all_four_numbers)
+{
+	static const struct fi_pci_attr one = {1, 2, 3, 4}, others[] = {
+								    {5, 2, 3, 4},
+								    {1, 5, 3, 4},
+								    {1, 2, 5, 4},
+								    {1, 2, 3, 5},
+							    };
+
+	ck_assert(dofi_pci_equal(&one, &one));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		ck_assert(!dofi_pci_equal(&one, &others[i]));
+}
+END_TEST
+
+/* An interface on the device has an address in the subnet; one condition alone is not enough. */
+START_TEST(a_device_is_in_the_subnets_of_its_interfaces)
+{
+	static const struct {
+		const char *pci, *subnet;
+		bool in;
+	} cases[] = {
+		{"3b:00.0", "192.0.2.0/24", true},     {"3b:00.0", "192.0.2.7", true},
+		{"3b:00.0", "198.51.100.0/24", false}, {"3b:00.0", "2001:db8::/32", false},
+		{"3b:00.1", "192.0.2.0/24", false},    {"3c:00.0", "192.0.2.0/24", false},
+		{"3c:00.0", "2001:db8::/32", true},
+	};
+	struct dofi_subnet subnet;
+	struct fi_pci_attr pci;
+
+	t_machine_put("devices/0000:3b:00.0", NULL);
+	t_machine_put("devices/0000:3c:00.0", NULL);
+	t_machine_link("class/net/eth0/device", "devices/0000:3b:00.0");
+	t_machine_link("class/net/eth1/device", "devices/0000:3c:00.0");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ck_assert(dofi_pci_parse(&pci, cases[i].pci));
+		ck_assert(dofi_subnet_parse(&subnet, cases[i].subnet));
+		ck_assert_msg(dofi_pci_in_subnet(&pci, &subnet) == cases[i].in, "%s in %s",
+			      cases[i].pci, cases[i].subnet);
+		ck_assert_int_eq(lists, 0);
+	}
+	failure = -1;
+	ck_assert(!dofi_pci_in_subnet(&pci, &subnet));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("netdev");
@@ -308,6 +428,11 @@ int main(void)
 	tcase_add_test(tc, without_a_list_only_the_loopback_is_ours);
 	tcase_add_test(tc, the_address_of_the_host);
 	tcase_add_test(tc, a_subnet_that_is_too_long_to_be_one);
+	tcase_add_loop_test(tc, the_better_address_of_two, 0,
+			    (int)(sizeof(choices) / sizeof(choices[0])));
+	tcase_add_test(tc, the_first_of_equal_addresses);
+	tcase_add_test(tc, devices_are_equal_in_all_four_numbers);
+	tcase_add_test(tc, a_device_is_in_the_subnets_of_its_interfaces);
 	tcase_add_test(tc, pci_addresses);
 	tcase_add_test(tc, subnets);
 	tcase_add_test(tc, each_bit_of_a_subnet);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Sets of CPUs, and those of a control group. */
+/* Sets of CPUs, those of a control group, and the topology that sysfs tells. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "fabric/topo.h"
 
-#include "../../lib/t_hooks.h"
+#include "../../lib/t_blocks.h"
 #include "../../lib/t_machine.h"
 #include "../../lib/unit.h"
 
@@ -109,6 +110,15 @@ START_TEST(binding_a_thread)
 }
 END_TEST
 
+static int open_files(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 64; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
 /* --- control groups; the linker redirects fopen --- */
 
 static const char *cgroup; /* what the kernel tells of this process; NULL: nothing */
@@ -117,9 +127,15 @@ FILE *__real_fopen(const char *path, const char *mode);
 T_STAND_IN FILE *__wrap_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
+	char copy[64];
+
 	if (strcmp(path, "/proc/self/cgroup") != 0)
 		return __real_fopen(path, mode);
-	return cgroup ? fmemopen((void *)(uintptr_t)cgroup, strlen(cgroup), mode) : NULL;
+	if (!cgroup)
+		return NULL;
+	t_machine_put("cgroup", cgroup);
+	snprintf(copy, sizeof(copy), "%s/cgroup", dofi_sysfs);
+	return __real_fopen(copy, mode);
 }
 
 /* A group without CPUs of its own has those of the nearest group above it. */
@@ -133,6 +149,7 @@ START_TEST(cpus_of_the_control_group)
 		{"0::/\n", "0-7"},         {"0::/bad\n", NULL},
 		{"1:cpu:/job\n", NULL},    {NULL, NULL},
 	};
+	int files = open_files();
 	struct dofi_cpus cpus;
 	char list[64];
 
@@ -149,6 +166,196 @@ START_TEST(cpus_of_the_control_group)
 	t_machine_put("fs/cgroup/cpuset.cpus.effective", "");
 	cgroup = "0::/other\n";
 	ck_assert(!dofi_cpus_of_group(&cpus));
+	ck_assert_int_eq(open_files(), files);
+}
+END_TEST
+
+/* --- a machine; the linker redirects these calls --- */
+
+bool __wrap_dofi_hwloc_load(struct dofi_topo *topo);
+
+bool __wrap_dofi_hwloc_load(struct dofi_topo *topo)
+{
+	(void)topo;
+	return false;
+}
+
+/* Nodes 1, 4 and 5 have CPUs. */
+static void put_nodes(void)
+{
+	t_machine_put("devices/system/cpu/online", "0-11\n");
+	t_machine_put("devices/system/node/online", "1-2,4-5\n");
+	t_machine_put("devices/system/node/node1/cpulist", "0-3\n");
+	t_machine_put("devices/system/node/node2/cpulist", "\n");
+	t_machine_put("devices/system/node/node4/cpulist", "4-7\n");
+	t_machine_put("devices/system/node/node5/cpulist", "8-11\n");
+	t_machine_put("devices/system/node/node1/distance", "10 11 12 13\n");
+	t_machine_put("devices/system/node/node4/distance", "22 21 10 23\n");
+	t_machine_put("devices/system/node/node5/distance", "32 31 33\n"); /* it is cut off */
+}
+
+START_TEST(nodes_and_their_distances)
+{
+	static const struct {
+		unsigned int number;
+		const char *cpus;
+		unsigned int distance[3];
+	} nodes[] = {{1, "0-3", {10, 12, 13}}, {4, "4-7", {22, 10, 23}}, {5, "8-11", {32, 33, 0}}};
+	int files = open_files();
+	struct dofi_topo *topo;
+	unsigned int before;
+	char text[64];
+
+	put_nodes();
+	before = t_nblocks;
+	topo = dofi_topo_new();
+	ck_assert_ptr_nonnull(topo);
+	ck_assert_str_eq(topo->source, "sysfs");
+	ck_assert_ptr_null(topo->hwloc);
+	ck_assert_str_eq(dofi_cpus_text(&topo->all, text, sizeof(text)), "0-11");
+	ck_assert_uint_eq(topo->nnodes, 3);
+	for (unsigned int i = 0; i < 3; i++) {
+		ck_assert_uint_eq(topo->nodes[i].number, nodes[i].number);
+		ck_assert_str_eq(dofi_cpus_text(&topo->nodes[i].cpus, text, sizeof(text)),
+				 nodes[i].cpus);
+		for (unsigned int j = 0; j < 3; j++)
+			ck_assert_uint_eq(topo->nodes[i].distance[j], nodes[i].distance[j]);
+	}
+	dofi_topo_free(topo);
+	ck_assert_uint_eq(t_nblocks, before);
+	ck_assert_int_eq(open_files(), files);
+}
+END_TEST
+
+/* Without distances, all other nodes are equally far. */
+START_TEST(nodes_that_tell_no_distances)
+{
+	struct dofi_topo *topo;
+
+	put_nodes();
+	t_machine_put("devices/system/node/node4/distance", "");
+	topo = dofi_topo_new();
+	ck_assert_ptr_nonnull(topo);
+	ck_assert_uint_eq(topo->nodes[0].distance[2], 13);
+	ck_assert_uint_eq(topo->nodes[1].distance[0], 2 * DOFI_DISTANCE_NEAR);
+	ck_assert_uint_eq(topo->nodes[1].distance[1], DOFI_DISTANCE_NEAR);
+	ck_assert_uint_eq(topo->nodes[1].distance[2], 2 * DOFI_DISTANCE_NEAR);
+	ck_assert_uint_eq(topo->nodes[2].distance[0], 32);
+	dofi_topo_free(topo);
+}
+END_TEST
+
+START_TEST(a_machine_with_more_nodes_than_fit)
+{
+	struct dofi_topo *topo;
+	char path[64], cpu[16];
+
+	t_machine_put("devices/system/cpu/online", "0-99");
+	t_machine_put("devices/system/node/online", "0-69");
+	for (unsigned int i = 0; i < 70; i++) {
+		snprintf(path, sizeof(path), "devices/system/node/node%u/cpulist", i);
+		snprintf(cpu, sizeof(cpu), "%u", i);
+		t_machine_put(path, cpu);
+	}
+	topo = dofi_topo_new();
+	ck_assert_ptr_nonnull(topo);
+	ck_assert_uint_eq(topo->nnodes, DOFI_NODES_MAX);
+	ck_assert_uint_eq(topo->nodes[DOFI_NODES_MAX - 1].number, DOFI_NODES_MAX - 1);
+	dofi_topo_free(topo);
+}
+END_TEST
+
+/* What is not told, or not in the kernel's form. */
+START_TEST(a_machine_that_tells_little)
+{
+	struct dofi_topo *topo;
+	unsigned int before;
+
+	dofi_topo_free(NULL);
+	t_machine_put("devices/system/cpu/online", "");
+	before = t_nblocks;
+	ck_assert_ptr_null(dofi_topo_new());
+	t_machine_put("devices/system/cpu/online", "all");
+	ck_assert_ptr_null(dofi_topo_new());
+	ck_assert_uint_eq(t_nblocks, before);
+	t_machine_put("devices/system/cpu/online", "0-7");
+	for (int i = 0; i < 2; i++) {
+		topo = dofi_topo_new();
+		ck_assert_ptr_nonnull(topo);
+		ck_assert_uint_eq(topo->nnodes, 0);
+		dofi_topo_free(topo);
+		t_machine_put("devices/system/node/online", "some");
+	}
+	t_blocks_left = 0;
+	ck_assert_ptr_null(dofi_topo_new());
+}
+END_TEST
+
+/* --- distances of sets --- */
+
+static const struct {
+	const char *a, *b;
+	unsigned int distance;
+} distances[] = {
+	{"0", "0-11", DOFI_DISTANCE_NEAR}, /* a common CPU */
+	{"0-7", "7-8", DOFI_DISTANCE_NEAR},
+	{"0", "1", 10}, /* of one node */
+	{"0", "4", 12}, /* from the first to the second */
+	{"4", "0", 22},
+	{"0", "8", 13},
+	{"0-7", "8", 13},
+	{"4-8", "0", 22},
+	{"8", "0-7", 32},
+	{"0,20", "4", 12},
+	{"0", "20", 255}, /* of no node */
+	{"20", "0", 255},
+	{"20", "21", 255},
+};
+
+START_TEST(the_distance_of_two_sets_is_the_least)
+{
+	struct dofi_topo *topo;
+	struct dofi_cpus a, b;
+
+	put_nodes();
+	topo = dofi_topo_new();
+	ck_assert_ptr_nonnull(topo);
+	for (size_t i = 0; i < sizeof(distances) / sizeof(distances[0]); i++) {
+		ck_assert(dofi_cpus_parse(&a, distances[i].a));
+		ck_assert(dofi_cpus_parse(&b, distances[i].b));
+		ck_assert_msg(dofi_topo_distance(topo, &a, &b) == distances[i].distance,
+			      "%s to %s: %u", distances[i].a, distances[i].b,
+			      dofi_topo_distance(topo, &a, &b));
+	}
+	dofi_topo_free(topo);
+}
+END_TEST
+
+/* --- devices --- */
+
+START_TEST(what_sysfs_tells_of_a_device)
+{
+	static const struct fi_pci_attr pci = {0x1, 0x3b, 0x1f, 7}, other = {0, 0x3b, 0x1f, 7};
+	static const char *const nodes[] = {"0\n", "3\n", "-1\n"};
+	struct dofi_topo topo = {.nnodes = 0};
+	struct dofi_cpus cpus;
+	char text[64];
+
+	t_machine_put("bus/pci/devices/0001:3b:1f.7/local_cpulist", "3-5\n");
+	for (int i = 0; i < 3; i++) {
+		t_machine_put("bus/pci/devices/0001:3b:1f.7/numa_node", nodes[i]);
+		ck_assert_int_eq(dofi_sysfs_node(&pci), atoi(nodes[i]));
+	}
+	ck_assert_int_eq(dofi_sysfs_node(&other), -1);
+	ck_assert(dofi_sysfs_device(&pci, &cpus));
+	ck_assert_str_eq(dofi_cpus_text(&cpus, text, sizeof(text)), "3-5");
+	ck_assert(dofi_topo_device(&topo, &pci, &cpus));
+	ck_assert_str_eq(dofi_cpus_text(&cpus, text, sizeof(text)), "3-5");
+	ck_assert(!dofi_topo_device(&topo, &other, &cpus));
+	t_machine_put("bus/pci/devices/0001:3b:1f.7/local_cpulist", "\n");
+	ck_assert(!dofi_sysfs_device(&pci, &cpus));
+	t_machine_put("bus/pci/devices/0001:3b:1f.7/local_cpulist", "");
+	ck_assert(!dofi_sysfs_device(&pci, &cpus));
 }
 END_TEST
 
@@ -162,6 +369,12 @@ int main(void)
 	tcase_add_test(tc, a_list_of_cpus_that_is_cut_off);
 	tcase_add_test(tc, binding_a_thread);
 	tcase_add_test(tc, cpus_of_the_control_group);
+	tcase_add_test(tc, nodes_and_their_distances);
+	tcase_add_test(tc, nodes_that_tell_no_distances);
+	tcase_add_test(tc, a_machine_with_more_nodes_than_fit);
+	tcase_add_test(tc, a_machine_that_tells_little);
+	tcase_add_test(tc, the_distance_of_two_sets_is_the_least);
+	tcase_add_test(tc, what_sysfs_tells_of_a_device);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
