@@ -779,7 +779,8 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_fabric_check_requirements_LDADD = $(p2_libs)
 %C%_unit_fabric_check_select_SOURCES = %D%/unit/fabric/check_select.c $(offers)
 %C%_unit_fabric_check_select_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_select_LINK = $(LINK) $(offers_wraps)
+%C%_unit_fabric_check_select_LINK = $(LINK) $(offers_wraps) -Wl,--wrap=fi_dupinfo \
+	-Wl,--wrap=fi_freeinfo -Wl,--wrap=strdup -Wl,--wrap=calloc -Wl,--wrap=open_memstream
 %C%_unit_fabric_check_select_LDADD = $(p2_libs)
 %C%_unit_fabric_check_wish_SOURCES = %D%/unit/fabric/check_wish.c $(offers)
 %C%_unit_fabric_check_wish_CPPFLAGS = $(p2_cppflags)
