@@ -418,7 +418,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_auth_check_key_CPPFLAGS = $(p2_cppflags)
 %C%_unit_auth_check_key_LINK = $(LINK) -Wl,--wrap=write -Wl,--wrap=fsync -Wl,--wrap=linkat \
 	-Wl,--wrap=read -Wl,--wrap=close -Wl,--wrap=open -Wl,--wrap=getpwuid_r \
-	-Wl,--wrap=dofi_random -Wl,--wrap=dofi_hkdf -Wl,--wrap=dofi_crypto_start
+	-Wl,--wrap=dofi_random -Wl,--wrap=dofi_hkdf -Wl,--wrap=dofi_crypto_start \
+	-Wl,--wrap=dofi_crypto_forget
 %C%_unit_auth_check_key_LDADD = $(p2_libs)
 %C%_unit_auth_check_session_SOURCES = %D%/unit/auth/check_session.c $(t_headers)
 %C%_unit_auth_check_session_CPPFLAGS = $(p2_cppflags)
@@ -729,7 +730,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_nic_SOURCES = %D%/unit/fabric/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_nic_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_nic_LINK = $(LINK) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \
-	-Wl,--wrap=dofi_cpus_of_group
+	-Wl,--wrap=dofi_cpus_of_group -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free
 %C%_unit_fabric_check_nic_LDADD = $(p2_libs)
 %C%_unit_fabric_check_topo_SOURCES = %D%/unit/fabric/check_topo.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_topo_CPPFLAGS = $(p2_cppflags)
@@ -760,6 +761,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 
 %C%_unit_base_check_param_SOURCES = %D%/unit/base/check_param.c $(t_headers)
 %C%_unit_base_check_param_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_param_LINK = $(LINK) -Wl,--wrap=strdup
 %C%_unit_base_check_param_LDADD = $(p2_libs)
 
 offers = %D%/unit/fabric/simulated_offers.c %D%/unit/fabric/simulated_offers.h \

@@ -14,7 +14,7 @@
 #include "base/param.h"
 #include "fabric/topo.h"
 
-#include "../../lib/t_hooks.h"
+#include "../../lib/t_blocks.h"
 #include "../../lib/t_machine.h"
 #include "../../lib/unit.h"
 
@@ -421,6 +421,95 @@ START_TEST(test_ranks_have_up_to_six_digits)
 }
 END_TEST
 
+/* --- the nearest of several --- */
+
+/* Devices by their nodes, of which node 0 is ours, 1 is at distance 12, 2 and 3 at 20. */
+static const struct {
+	unsigned int nodes[5], n, chosen; /* with local_rank=1 */
+	const char *why;
+} orders[] = {
+	{{0, 1, 2}, 3, 0, "the nearest of 3 devices to CPUs 0-7 (NUMA distance 10, others 12 "},
+	{{0, 2, 1}, 3, 0, "the nearest of 3 devices to CPUs 0-7 (NUMA distance 10, others 12 "},
+	{{1, 0, 2}, 3, 1, "the nearest of 3 devices to CPUs 0-7 (NUMA distance 10, others 12 "},
+	{{1, 2, 0}, 3, 2, "the nearest of 3 devices to CPUs 0-7 (NUMA distance 10, others 12 "},
+	{{2, 0, 1}, 3, 1, "the nearest of 3 devices to CPUs 0-7 (NUMA distance 10, others 12 "},
+	{{2, 1, 0}, 3, 2, "the nearest of 3 devices to CPUs 0-7 (NUMA distance 10, others 12 "},
+	{{1, 2, 3}, 3, 0, "the nearest of 3 devices to CPUs 0-7 (NUMA distance 12, others 20 "},
+	{{0, 2}, 2, 0, "the nearest of 2 devices to CPUs 0-7 (NUMA distance 10, others 20 "},
+	{{2, 3}, 2, 1, "one of 2 devices, equally near to CPUs 0-7, number 1 of 2 for local_rank="},
+	{{0, 1, 0, 2}, 4, 2, "one of the nearest of 4 devices to CPUs 0-7 (NUMA distance 10, "},
+	{{2, 1, 1, 2, 1}, 5, 2, "one of the nearest of 5 devices to CPUs 0-7 (NUMA distance 12, "},
+};
+
+START_TEST(test_the_order_of_devices_does_not_matter)
+{
+	struct t_machine machine = sparse;
+
+	for (unsigned int i = 0; i < orders[_i].n; i++)
+		machine.devices[i] = (struct t_machine_device){0x11 + i, orders[_i].nodes[i]};
+	set_machine(&machine, 0);
+	bind_to("0-7");
+	ck_assert_uint_eq(choose("local_rank=1"), orders[_i].chosen);
+	ck_why(orders[_i].why);
+}
+END_TEST
+
+/* --- launchers --- */
+
+START_TEST(test_the_first_launcher_that_tells_a_rank)
+{
+	static const char *const variables[] = {
+		"SLURM_LOCALID",
+		"PMI_LOCAL_RANK",
+		"PALS_LOCAL_RANKID",
+		"OMPI_COMM_WORLD_LOCAL_RANK",
+		"MPI_LOCALRANKID",
+		"FLUX_TASK_LOCAL_ID",
+		"JSM_NAMESPACE_LOCAL_RANK",
+		"MV2_COMM_WORLD_LOCAL_RANK",
+	};
+	char wanted[80];
+
+	set_machine(&four, 0);
+	bind_to("0-127");
+	for (unsigned int i = 8; i-- > 0;) {
+		set_rank(variables[i], i + 1);
+		ck_assert_uint_eq(choose(""), (i + 1) % 4);
+		snprintf(wanted, sizeof(wanted), "number %u of 4 for %s=%u", (i + 1) % 4,
+			 variables[i], i + 1);
+		ck_why(wanted);
+	}
+	setenv(variables[0], "", 1);
+	setenv(variables[1], "1x", 1);
+	setenv(variables[2], "1000000", 1);
+	ck_assert_uint_eq(choose(""), 0);
+	ck_why("OMPI_COMM_WORLD_LOCAL_RANK=4");
+}
+END_TEST
+
+/* --- memory --- */
+
+START_TEST(test_a_choice_without_memory)
+{
+	unsigned int before;
+
+	set_machine(&sparse, _i);
+	bind_to("16-23");
+	ck_assert(!dofi_params_load(&params, "ofi", ""));
+	before = t_nblocks;
+	ck_assert_uint_eq(dofi_nic_choose(&params, equals, ndevices, &nic), 1);
+	ck_assert_uint_eq(t_nblocks, before);
+	t_blocks_left = 0;
+	ck_assert_uint_eq(dofi_nic_choose(&params, equals, ndevices, &nic), 0);
+	ck_assert_str_eq(nic.pci_text, "0000:11:00.0");
+	t_blocks_left = 1; /* the machine is not known then */
+	before = t_nblocks;
+	ck_assert_uint_eq(dofi_nic_choose(&params, equals, ndevices, &nic), 0);
+	ck_assert_uint_eq(t_nblocks, before);
+	ck_why("places are not known");
+}
+END_TEST
+
 /* --- the thread --- */
 
 static const char *thread_cpus(const char *words)
@@ -447,6 +536,23 @@ START_TEST(test_thread_runs_near_the_device_within_the_process)
 	bind_to("0-31");
 	ck_assert_str_eq(thread_cpus("affinity=inherit"), "anywhere");
 	ck_assert_str_eq(thread_cpus("affinity=3,20-21"), "3,20-21");
+}
+END_TEST
+
+/* Then the thread runs where the program does. */
+START_TEST(test_thread_of_a_device_whose_place_is_not_known)
+{
+	set_machine(&sparse, 0);
+	ndevices = 1;
+	bind_to("0-31");
+	ck_assert_str_eq(thread_cpus(""), "0-7");
+	affinity_error = EINVAL;
+	ck_assert_str_eq(thread_cpus(""), "anywhere");
+	affinity_error = 0;
+	devices[0].bus.attr.pci.bus_id = 0x99;
+	ck_assert_str_eq(thread_cpus(""), "anywhere");
+	devices[0].bus.bus_type = FI_BUS_UNKNOWN;
+	ck_assert_str_eq(thread_cpus(""), "anywhere");
 }
 END_TEST
 
@@ -557,6 +663,11 @@ int main(void)
 	tcase_add_test(tc, test_what_is_known_of_the_device);
 	tcase_add_test(tc, test_ranks_have_up_to_six_digits);
 	tcase_add_test(tc, test_thread_runs_near_the_device_within_the_process);
+	tcase_add_test(tc, test_thread_of_a_device_whose_place_is_not_known);
+	tcase_add_loop_test(tc, test_the_order_of_devices_does_not_matter, 0,
+			    (int)(sizeof(orders) / sizeof(orders[0])));
+	tcase_add_test(tc, test_the_first_launcher_that_tells_a_rank);
+	tcase_add_loop_test(tc, test_a_choice_without_memory, 0, T_SOURCES);
 	tcase_add_test(tc, test_invalid_parameters_are_refused);
 	tcase_add_test(tc, test_the_thread_goes_where_its_device_is);
 	tcase_add_test(tc, test_addresses_of_this_host);
