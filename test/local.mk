@@ -9,7 +9,7 @@ unit_tests = \
 	%D%/unit/progress/check_wakeup \
 	%D%/unit/progress/check_cno1 %D%/unit/progress/check_cno2 \
 	%D%/unit/registry/check_conf1 %D%/unit/registry/check_conf2 \
-	%D%/unit/registry/check_log2 \
+	%D%/unit/registry/check_loader2 %D%/unit/registry/check_log2 \
 	%D%/unit/cm/check_conn \
 	%D%/unit/cm/check_conn_state \
 	%D%/unit/cm/check_conn_table \
@@ -284,6 +284,12 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 %C%_unit_registry_check_dispatch2_SOURCES = %D%/unit/registry/check_dispatch.c $(t_headers)
 %C%_unit_registry_check_dispatch2_CPPFLAGS = $(t2_cppflags)
 %C%_unit_registry_check_dispatch2_LDADD = $(t2_libs)
+
+%C%_unit_registry_check_loader2_SOURCES = %D%/unit/registry/check_loader.c src/loader.c src/log.c $(t_headers)
+%C%_unit_registry_check_loader2_CPPFLAGS = $(t2_cppflags) -DDATR_DAT_MAJOR=2 -DDATR_LIBDIR='"/usr/lib/dat"'
+%C%_unit_registry_check_loader2_LINK = $(LINK) -Wl,--wrap=getauxval -Wl,--wrap=dladdr -Wl,--wrap=dlopen \
+	-Wl,--wrap=dlclose -Wl,--wrap=dlerror -Wl,--wrap=dlsym
+%C%_unit_registry_check_loader2_LDADD = $(t2_libs)
 
 %C%_unit_registry_check_nomem1_SOURCES = %D%/unit/registry/check_nomem.c $(t_headers)
 %C%_unit_registry_check_nomem1_CPPFLAGS = $(t1_cppflags)

@@ -999,6 +999,29 @@ START_TEST(test_a_terminal_that_is_refused_does_not_control_the_process)
 }
 END_TEST
 
+/* 32 random bytes in digits, and a line feed. */
+START_TEST(test_the_content_of_a_new_key)
+{
+	int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
+	char text[2][128];
+
+	for (int i = 0; i < 2; i++) {
+		char name[] = {'n', (char)('0' + i), '\0'};
+
+		memset(text[i], 0, sizeof(text[i]));
+		ck_assert_int_eq(dofi_secret_make(folder, name), 0);
+		fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+		ck_assert_int_eq(read(fd, text[i], sizeof(text[i])), 65);
+		close(fd);
+		ck_assert_uint_eq(strspn(text[i], "0123456789abcdef"), 64);
+		ck_assert_str_eq(text[i] + 64, "\n");
+	}
+	for (int i = 0; i < 64; i += 8)
+		ck_assert_int_ne(strncmp(text[0] + i, text[1] + i, 8), 0);
+	close(folder);
+}
+END_TEST
+
 /* A program that this process starts by a call of exec has no descriptor of a key. */
 START_TEST(test_no_other_program_gets_a_descriptor_of_a_key)
 {
@@ -1087,6 +1110,7 @@ int main(void)
 	tcase_add_test(tcase, test_no_authentication_is_logged);
 	tcase_add_loop_test(tcase, test_a_new_key_is_written_to_no_other_file, 0, 2);
 	tcase_add_test(tcase, test_a_terminal_that_is_refused_does_not_control_the_process);
+	tcase_add_test(tcase, test_the_content_of_a_new_key);
 	tcase_add_test(tcase, test_no_other_program_gets_a_descriptor_of_a_key);
 	tcase_add_test(tcase, test_a_key_that_is_wiped_leaves_nothing);
 	tcase_add_test(tcase, test_the_text_of_an_id);
