@@ -82,6 +82,8 @@ unit_tests = \
 	%D%/unit/object/check_scratch \
 	%D%/unit/fabric/check_mr_cache \
 	%D%/unit/fabric/check_netdev \
+	%D%/unit/fabric/check_descriptors \
+	%D%/unit/fabric/check_device_atomics \
 	%D%/unit/fabric/check_facts \
 	%D%/unit/fabric/check_nic \
 	%D%/unit/fabric/check_topo \
@@ -651,7 +653,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_async_errors_LDADD = $(p2_libs)
 %C%_unit_fabric_check_env_SOURCES = %D%/unit/fabric/check_env.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_env_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_env_LINK = $(LINK) -Wl,--wrap=setenv
+%C%_unit_fabric_check_env_LINK = $(LINK) -Wl,--wrap=setenv -Wl,--wrap=fi_dupinfo -Wl,--wrap=fi_freeinfo \
+	-Wl,--wrap=strdup
 %C%_unit_fabric_check_env_LDADD = $(p2_libs)
 %C%_unit_cm_check_invalidation_SOURCES = %D%/unit/cm/check_invalidation.c $(t_headers)
 %C%_unit_cm_check_invalidation_CPPFLAGS = $(p2_cppflags)
@@ -731,13 +734,21 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 
 %C%_unit_fabric_check_facts_SOURCES = %D%/unit/fabric/check_facts.c $(t_headers)
 %C%_unit_fabric_check_facts_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_facts_LINK = $(LINK) -Wl,--wrap=fopen
+%C%_unit_fabric_check_facts_LINK = $(LINK) -Wl,--wrap=fopen -Wl,--wrap=dladdr -Wl,--wrap=fi_version
 %C%_unit_fabric_check_facts_LDADD = $(p2_libs)
 %C%_unit_fabric_check_nic_SOURCES = %D%/unit/fabric/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_nic_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_nic_LINK = $(LINK) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \
 	-Wl,--wrap=dofi_cpus_of_group -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free
 %C%_unit_fabric_check_nic_LDADD = $(p2_libs)
+%C%_unit_fabric_check_descriptors_SOURCES = %D%/unit/fabric/check_descriptors.c $(t_headers)
+%C%_unit_fabric_check_descriptors_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_descriptors_LINK = $(LINK) -Wl,--wrap=open -Wl,--wrap=close
+%C%_unit_fabric_check_descriptors_LDADD = $(p2_libs)
+%C%_unit_fabric_check_device_atomics_SOURCES = %D%/unit/fabric/check_device_atomics.c $(t_headers)
+%C%_unit_fabric_check_device_atomics_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_device_atomics_LINK = $(LINK) -Wl,--wrap=dlopen -Wl,--wrap=dlsym -Wl,--wrap=dlclose
+%C%_unit_fabric_check_device_atomics_LDADD = $(p2_libs)
 %C%_unit_fabric_check_topo_SOURCES = %D%/unit/fabric/check_topo.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_topo_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_topo_LINK = $(LINK) -Wl,--wrap=fopen -Wl,--wrap=dofi_hwloc_load \

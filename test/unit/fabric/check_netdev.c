@@ -2,6 +2,7 @@
 /* Addresses, subnets and devices of a host whose interfaces the test chooses. */
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <malloc.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/addr.h"
 #include "fabric/netdev.h"
 
+#include "../../lib/t_hooks.h"
 #include "../../lib/t_machine.h"
 #include "../../lib/unit.h"
 
@@ -417,6 +419,30 @@ START_TEST(a_device_is_in_the_subnets_of_its_interfaces)
 }
 END_TEST
 
+#if T_HOOKS
+START_TEST(a_look_at_a_device_leaves_nothing)
+{
+	struct fi_pci_attr pci;
+	size_t before = 0;
+	int files = open_files();
+
+	t_machine_put("devices/0000:3b:00.0", NULL);
+	t_machine_put("devices/virtual", NULL);
+	t_machine_link("class/net/eth0/device", "devices/0000:3b:00.0");
+	t_machine_link("class/net/eth1/device", "devices/virtual");
+	for (int i = 0; i < 100; i++) {
+		if (i == 10)
+			before = mallinfo2().uordblks;
+		ck_assert(dofi_netdev_pci("eth0", &pci));
+		ck_assert(!dofi_netdev_pci("eth1", &pci));
+		ck_assert(!dofi_netdev_pci("eth2", &pci));
+	}
+	ck_assert_uint_le(mallinfo2().uordblks, before + 1000);
+	ck_assert_int_eq(open_files(), files);
+}
+END_TEST
+#endif
+
 int main(void)
 {
 	Suite *suite = suite_create("netdev");
@@ -432,6 +458,9 @@ int main(void)
 			    (int)(sizeof(choices) / sizeof(choices[0])));
 	tcase_add_test(tc, the_first_of_equal_addresses);
 	tcase_add_test(tc, devices_are_equal_in_all_four_numbers);
+#if T_HOOKS
+	tcase_add_test(tc, a_look_at_a_device_leaves_nothing);
+#endif
 	tcase_add_test(tc, a_device_is_in_the_subnets_of_its_interfaces);
 	tcase_add_test(tc, pci_addresses);
 	tcase_add_test(tc, subnets);
