@@ -443,7 +443,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_base_check_addr_LDADD = $(p2_libs)
 %C%_unit_base_check_run_delay_SOURCES = %D%/unit/base/check_run_delay.c $(t_headers)
 %C%_unit_base_check_run_delay_CPPFLAGS = $(p2_cppflags)
-%C%_unit_base_check_run_delay_LINK = $(LINK) -Wl,--wrap=open -Wl,--wrap=dofi_now
+%C%_unit_base_check_run_delay_LINK = $(LINK) -Wl,--wrap=open -Wl,--wrap=dofi_now -Wl,--wrap=opendir \
+	-Wl,--wrap=readdir -Wl,--wrap=closedir
 %C%_unit_base_check_run_delay_LDADD = $(p2_libs)
 
 %C%_unit_base_check_clock_SOURCES = %D%/unit/base/check_clock.c $(t_headers)
