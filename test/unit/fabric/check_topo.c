@@ -170,6 +170,28 @@ START_TEST(cpus_of_the_control_group)
 }
 END_TEST
 
+START_TEST(the_cpus_of_this_thread)
+{
+	struct dofi_cpus mine;
+	cpu_set_t set;
+
+	memset(&mine, 0xff, sizeof(mine));
+	ck_assert(dofi_cpus_mine(&mine));
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(set), &set), 0);
+	for (unsigned int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		ck_assert_int_eq(dofi_cpus_have(&mine, cpu), CPU_ISSET(cpu, &set) != 0);
+}
+END_TEST
+
+START_TEST(the_text_of_an_empty_set)
+{
+	static const struct dofi_cpus none;
+	char text[4] = "xyz";
+
+	ck_assert_str_eq(dofi_cpus_text(&none, text, sizeof(text)), "");
+}
+END_TEST
+
 /* --- a machine; the linker redirects these calls --- */
 
 bool __wrap_dofi_hwloc_load(struct dofi_topo *topo);
@@ -341,6 +363,7 @@ START_TEST(what_sysfs_tells_of_a_device)
 	struct dofi_cpus cpus;
 	char text[64];
 
+	close(STDIN_FILENO); /* descriptor 0 is one like others */
 	t_machine_put("bus/pci/devices/0001:3b:1f.7/local_cpulist", "3-5\n");
 	for (int i = 0; i < 3; i++) {
 		t_machine_put("bus/pci/devices/0001:3b:1f.7/numa_node", nodes[i]);
@@ -369,6 +392,8 @@ int main(void)
 	tcase_add_test(tc, a_list_of_cpus_that_is_cut_off);
 	tcase_add_test(tc, binding_a_thread);
 	tcase_add_test(tc, cpus_of_the_control_group);
+	tcase_add_test(tc, the_cpus_of_this_thread);
+	tcase_add_test(tc, the_text_of_an_empty_set);
 	tcase_add_test(tc, nodes_and_their_distances);
 	tcase_add_test(tc, nodes_that_tell_no_distances);
 	tcase_add_test(tc, a_machine_with_more_nodes_than_fit);
