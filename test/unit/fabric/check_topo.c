@@ -202,16 +202,16 @@ bool __wrap_dofi_hwloc_load(struct dofi_topo *topo)
 	return false;
 }
 
-/* Nodes 1, 4 and 5 have CPUs. */
+/* Nodes 0, 4 and 5 have CPUs. */
 static void put_nodes(void)
 {
 	t_machine_put("devices/system/cpu/online", "0-11\n");
-	t_machine_put("devices/system/node/online", "1-2,4-5\n");
-	t_machine_put("devices/system/node/node1/cpulist", "0-3\n");
+	t_machine_put("devices/system/node/online", "0,2,4-5\n");
+	t_machine_put("devices/system/node/node0/cpulist", "0-3\n");
 	t_machine_put("devices/system/node/node2/cpulist", "\n");
 	t_machine_put("devices/system/node/node4/cpulist", "4-7\n");
 	t_machine_put("devices/system/node/node5/cpulist", "8-11\n");
-	t_machine_put("devices/system/node/node1/distance", "10 11 12 13\n");
+	t_machine_put("devices/system/node/node0/distance", "10 11 12 13\n");
 	t_machine_put("devices/system/node/node4/distance", "22 21 10 23\n");
 	t_machine_put("devices/system/node/node5/distance", "32 31 33\n"); /* it is cut off */
 }
@@ -222,7 +222,7 @@ START_TEST(nodes_and_their_distances)
 		unsigned int number;
 		const char *cpus;
 		unsigned int distance[3];
-	} nodes[] = {{1, "0-3", {10, 12, 13}}, {4, "4-7", {22, 10, 23}}, {5, "8-11", {32, 33, 0}}};
+	} nodes[] = {{0, "0-3", {10, 12, 13}}, {4, "4-7", {22, 10, 23}}, {5, "8-11", {32, 33, 0}}};
 	int files = open_files();
 	struct dofi_topo *topo;
 	unsigned int before;
