@@ -753,7 +753,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_topo_SOURCES = %D%/unit/fabric/check_topo.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_topo_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_topo_LINK = $(LINK) -Wl,--wrap=fopen -Wl,--wrap=dofi_hwloc_load \
-	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free
+	-Wl,--wrap=dofi_hwloc_unload -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free \
+	-Wl,--wrap=hwloc_topology_init -Wl,--wrap=hwloc_topology_load -Wl,--wrap=hwloc_topology_destroy \
+	-Wl,--wrap=hwloc_topology_set_all_types_filter -Wl,--wrap=hwloc_topology_set_type_filter \
+	-Wl,--wrap=hwloc_topology_set_flags -Wl,--wrap=hwloc_topology_set_components \
+	-Wl,--wrap=hwloc_distances_get_by_type -Wl,--wrap=hwloc_distances_release
 %C%_unit_fabric_check_topo_LDADD = $(p2_libs)
 
 %C%_unit_object_check_object1_SOURCES = %D%/unit/object/check_object.c $(fake_ia)

@@ -194,12 +194,23 @@ END_TEST
 
 /* --- a machine; the linker redirects these calls --- */
 
+static bool with_hwloc;
+static int unloads;
+
+bool __real_dofi_hwloc_load(struct dofi_topo *topo);
 bool __wrap_dofi_hwloc_load(struct dofi_topo *topo);
+void __real_dofi_hwloc_unload(struct dofi_topo *topo);
+void __wrap_dofi_hwloc_unload(struct dofi_topo *topo);
 
 bool __wrap_dofi_hwloc_load(struct dofi_topo *topo)
 {
-	(void)topo;
-	return false;
+	return with_hwloc && __real_dofi_hwloc_load(topo);
+}
+
+void __wrap_dofi_hwloc_unload(struct dofi_topo *topo)
+{
+	unloads++;
+	__real_dofi_hwloc_unload(topo);
 }
 
 /* Nodes 0, 4 and 5 have CPUs. */
@@ -244,6 +255,7 @@ START_TEST(nodes_and_their_distances)
 			ck_assert_uint_eq(topo->nodes[i].distance[j], nodes[i].distance[j]);
 	}
 	dofi_topo_free(topo);
+	ck_assert_int_eq(unloads, 1);
 	ck_assert_uint_eq(t_nblocks, before);
 	ck_assert_int_eq(open_files(), files);
 }
@@ -382,6 +394,237 @@ START_TEST(what_sysfs_tells_of_a_device)
 }
 END_TEST
 
+#ifdef HAVE_HWLOC
+
+/* --- hwloc; the linker redirects its calls --- */
+
+#include <hwloc.h>
+#include <hwloc/distances.h>
+
+static int fails_at = -1; /* number of the call that fails */
+static int ncalls, ntopologies, ndistances;
+static unsigned int filters[HWLOC_OBJ_TYPE_MAX];
+static unsigned long topology_flags;
+static char left_out[16];
+
+static bool hwloc_fails(void)
+{
+	return ncalls++ == fails_at;
+}
+
+int __real_hwloc_topology_init(hwloc_topology_t *topology);
+T_STAND_IN int __wrap_hwloc_topology_init(hwloc_topology_t *topology);
+int __real_hwloc_topology_load(hwloc_topology_t topology);
+T_STAND_IN int __wrap_hwloc_topology_load(hwloc_topology_t topology);
+void __real_hwloc_topology_destroy(hwloc_topology_t topology);
+T_STAND_IN void __wrap_hwloc_topology_destroy(hwloc_topology_t topology);
+int __real_hwloc_topology_set_all_types_filter(hwloc_topology_t topology,
+					       enum hwloc_type_filter_e filter);
+T_STAND_IN int __wrap_hwloc_topology_set_all_types_filter(hwloc_topology_t topology,
+							  enum hwloc_type_filter_e filter);
+int __real_hwloc_topology_set_type_filter(hwloc_topology_t topology, hwloc_obj_type_t type,
+					  enum hwloc_type_filter_e filter);
+T_STAND_IN int __wrap_hwloc_topology_set_type_filter(hwloc_topology_t topology,
+						     hwloc_obj_type_t type,
+						     enum hwloc_type_filter_e filter);
+int __real_hwloc_topology_set_flags(hwloc_topology_t topology, unsigned long flags);
+T_STAND_IN int __wrap_hwloc_topology_set_flags(hwloc_topology_t topology, unsigned long flags);
+int __real_hwloc_topology_set_components(hwloc_topology_t topology, unsigned long flags,
+					 const char *name);
+T_STAND_IN int __wrap_hwloc_topology_set_components(hwloc_topology_t topology, unsigned long flags,
+						    const char *name);
+int __real_hwloc_distances_get_by_type(hwloc_topology_t topology, hwloc_obj_type_t type,
+				       unsigned *n, struct hwloc_distances_s **distances_p,
+				       unsigned long kind, unsigned long flags);
+T_STAND_IN int __wrap_hwloc_distances_get_by_type(hwloc_topology_t topology, hwloc_obj_type_t type,
+						  unsigned *n,
+						  struct hwloc_distances_s **distances_p,
+						  unsigned long kind, unsigned long flags);
+void __real_hwloc_distances_release(hwloc_topology_t topology, struct hwloc_distances_s *told);
+T_STAND_IN void __wrap_hwloc_distances_release(hwloc_topology_t topology,
+					       struct hwloc_distances_s *told);
+
+int __wrap_hwloc_topology_init(hwloc_topology_t *topology)
+{
+	if (hwloc_fails())
+		return -1;
+	ntopologies++;
+	return __real_hwloc_topology_init(topology);
+}
+
+int __wrap_hwloc_topology_load(hwloc_topology_t topology)
+{
+	return hwloc_fails() ? -1 : __real_hwloc_topology_load(topology);
+}
+
+void __wrap_hwloc_topology_destroy(hwloc_topology_t topology)
+{
+	ntopologies--;
+	__real_hwloc_topology_destroy(topology);
+}
+
+int __wrap_hwloc_topology_set_all_types_filter(hwloc_topology_t topology,
+					       enum hwloc_type_filter_e filter)
+{
+	for (int i = 0; i < HWLOC_OBJ_TYPE_MAX; i++)
+		filters[i] = filter;
+	return hwloc_fails() ? -1 : __real_hwloc_topology_set_all_types_filter(topology, filter);
+}
+
+int __wrap_hwloc_topology_set_type_filter(hwloc_topology_t topology, hwloc_obj_type_t type,
+					  enum hwloc_type_filter_e filter)
+{
+	filters[type] = filter;
+	return hwloc_fails() ? -1 : __real_hwloc_topology_set_type_filter(topology, type, filter);
+}
+
+int __wrap_hwloc_topology_set_flags(hwloc_topology_t topology, unsigned long flags)
+{
+	topology_flags = flags;
+	return hwloc_fails() ? -1 : __real_hwloc_topology_set_flags(topology, flags);
+}
+
+int __wrap_hwloc_topology_set_components(hwloc_topology_t topology, unsigned long flags,
+					 const char *name)
+{
+	ck_assert_uint_eq(flags, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST);
+	snprintf(left_out, sizeof(left_out), "%s", name);
+	return __real_hwloc_topology_set_components(topology, flags, name);
+}
+
+int __wrap_hwloc_distances_get_by_type(hwloc_topology_t topology, hwloc_obj_type_t type,
+				       unsigned *n, struct hwloc_distances_s **distances_p,
+				       unsigned long kind, unsigned long flags)
+{
+	int ret;
+
+	*distances_p = (struct hwloc_distances_s *)(void *)&ndistances; /* not to be released */
+	if (hwloc_fails())
+		return -1;
+	*distances_p = NULL;
+	ret = __real_hwloc_distances_get_by_type(topology, type, n, distances_p, kind, flags);
+	ndistances += !ret && *distances_p;
+	return ret;
+}
+
+void __wrap_hwloc_distances_release(hwloc_topology_t topology, struct hwloc_distances_s *told)
+{
+	ndistances--;
+	__real_hwloc_distances_release(topology, told);
+}
+
+/* Two packages of two nodes; the firmware tells distances. */
+static struct t_machine machine = {
+	.packages = 2,
+	.nodes = 2,
+	.cores = 4,
+	.threads = 1,
+	.far = 31,
+	.devices = {{0x11, 0}, {0x22, 3}},
+};
+
+static void use_hwloc(void)
+{
+	with_hwloc = true;
+	t_machine_set(&machine);
+}
+
+static void ck_nodes(const struct dofi_topo *topo, unsigned int same, unsigned int other)
+{
+	char text[32], wanted[32];
+
+	ck_assert_str_eq(dofi_cpus_text(&topo->all, text, sizeof(text)), "0-15");
+	ck_assert_uint_eq(topo->nnodes, 4);
+	for (unsigned int i = 0; i < 4; i++) {
+		snprintf(wanted, sizeof(wanted), "%u-%u", 4 * i, 4 * i + 3);
+		ck_assert_str_eq(dofi_cpus_text(&topo->nodes[i].cpus, text, sizeof(text)), wanted);
+		ck_assert_uint_eq(topo->nodes[i].number, i);
+		for (unsigned int j = 0; j < 4; j++)
+			ck_assert_uint_eq(topo->nodes[i].distance[j], i == j           ? 10
+								      : i / 2 == j / 2 ? same
+										       : other);
+	}
+}
+
+START_TEST(a_machine_by_hwloc)
+{
+	static const struct fi_pci_attr pci = {0, 0x22, 0, 0}, other = {0, 0x33, 0, 0};
+	struct dofi_cpus cpus;
+	struct dofi_topo *topo;
+	char text[32];
+
+	machine.far = _i ? 31 : 0;
+	use_hwloc();
+	topo = dofi_topo_new();
+	ck_assert_ptr_nonnull(topo);
+	ck_assert_str_eq(topo->source, "hwloc");
+	ck_nodes(topo, 12, _i ? 31 : 20);
+	memset(&cpus, 0xff, sizeof(cpus));
+	ck_assert(dofi_topo_device(topo, &pci, &cpus));
+	ck_assert_str_eq(dofi_cpus_text(&cpus, text, sizeof(text)), "12-15");
+	ck_assert(!dofi_topo_device(topo, &other, &cpus));
+	ck_assert_uint_eq(filters[HWLOC_OBJ_OS_DEVICE], HWLOC_TYPE_FILTER_KEEP_NONE);
+	ck_assert_uint_eq(filters[HWLOC_OBJ_PCI_DEVICE], HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+	ck_assert_uint_eq(filters[HWLOC_OBJ_BRIDGE], HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+	ck_assert_uint_eq(filters[HWLOC_OBJ_CORE], HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+	ck_assert_uint_eq(topology_flags, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+	ck_assert_str_eq(left_out, "pci");
+	dofi_topo_free(topo);
+	ck_assert_int_eq(ntopologies, 0);
+	ck_assert_int_eq(ndistances, 0);
+}
+END_TEST
+
+/* Then the machine is that of sysfs; only distances may be assumed. */
+START_TEST(calls_of_hwloc_that_fail)
+{
+	struct dofi_topo *topo;
+
+	use_hwloc();
+	fails_at = _i;
+	topo = dofi_topo_new();
+	ck_assert_ptr_nonnull(topo);
+	ck_assert_str_eq(topo->source, _i < 7 ? "sysfs" : "hwloc");
+	ck_nodes(topo, 12, _i < 7 ? 31 : 20);
+	dofi_topo_free(topo);
+	ck_assert_int_eq(ntopologies, 0);
+	ck_assert_int_eq(ndistances, 0);
+}
+END_TEST
+
+START_TEST(more_nodes_than_fit_by_hwloc)
+{
+	struct dofi_topo *topo;
+
+	machine.packages = 33;
+	machine.far = 0;
+	machine.cores = 1;
+	use_hwloc();
+	topo = dofi_topo_new();
+	ck_assert_ptr_nonnull(topo);
+	ck_assert_str_eq(topo->source, "hwloc");
+	ck_assert_uint_eq(topo->nnodes, DOFI_NODES_MAX);
+	ck_assert_uint_eq(topo->nodes[0].distance[DOFI_NODES_MAX - 1], 20);
+	dofi_topo_free(topo);
+}
+END_TEST
+
+static void add_hwloc_tests(TCase *tc)
+{
+	tcase_add_loop_test(tc, a_machine_by_hwloc, 0, 2);
+	tcase_add_loop_test(tc, calls_of_hwloc_that_fail, 0, 8);
+	tcase_add_test(tc, more_nodes_than_fit_by_hwloc);
+}
+
+#else
+
+static void add_hwloc_tests(TCase *tc)
+{
+	(void)tc;
+}
+
+#endif
+
 int main(void)
 {
 	Suite *suite = suite_create("topo");
@@ -400,6 +643,7 @@ int main(void)
 	tcase_add_test(tc, a_machine_that_tells_little);
 	tcase_add_test(tc, the_distance_of_two_sets_is_the_least);
 	tcase_add_test(tc, what_sysfs_tells_of_a_device);
+	add_hwloc_tests(tc);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
