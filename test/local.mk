@@ -53,11 +53,13 @@ unit_tests = \
 	%D%/unit/base/check_addr \
 	%D%/unit/base/check_clock \
 	%D%/unit/base/check_cookie \
+	%D%/unit/base/check_dat_api1 %D%/unit/base/check_dat_api2 \
 	%D%/unit/base/check_eventfd \
 	%D%/unit/memory/check_local_socket \
 	%D%/unit/memory/check_remote_copy \
 	%D%/unit/memory/check_ring \
 	%D%/unit/memory/check_segment \
+	%D%/unit/base/check_list \
 	%D%/unit/base/check_lock \
 	%D%/unit/base/check_secure \
 	%D%/unit/object/check_ctxtab \
@@ -897,6 +899,15 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_eventfd_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_eventfd_LINK = $(LINK) -Wl,--wrap=pthread_create
 %C%_unit_base_check_eventfd_LDADD = $(p2_libs)
+%C%_unit_base_check_dat_api1_SOURCES = %D%/unit/base/check_dat_api.c $(t_headers)
+%C%_unit_base_check_dat_api1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_base_check_dat_api1_LDADD = $(p1_libs)
+%C%_unit_base_check_dat_api2_SOURCES = %D%/unit/base/check_dat_api.c $(t_headers)
+%C%_unit_base_check_dat_api2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_dat_api2_LDADD = $(p2_libs)
+%C%_unit_base_check_list_SOURCES = %D%/unit/base/check_list.c $(t_headers)
+%C%_unit_base_check_list_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_list_LDADD = $(p2_libs)
 %C%_unit_base_check_cookie_SOURCES = %D%/unit/base/check_cookie.c $(t_headers)
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_cookie_LINK = $(LINK) -Wl,--wrap=pwrite -Wl,--wrap=access -Wl,--wrap=fcntl \
