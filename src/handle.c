@@ -51,19 +51,18 @@ DAT_IA_HANDLE datr_ia_lookup(DAT_IA_HANDLE number)
 	return slot ? slot_ia(slot) : NULL;
 }
 
-static bool table_grow_locked(void)
+static void table_grow_locked(void)
 {
 	struct ia_slot *chunk;
 
 	datr_assert_locked(&table_lock);
 	if (table_size == DATR_IA_LIMIT)
-		return false;
+		return;
 	chunk = calloc(CHUNK_SLOTS, sizeof(*chunk));
 	if (!chunk)
-		return false;
+		return;
 	atomic_store_explicit(&chunks[table_size / CHUNK_SLOTS], chunk, memory_order_release);
 	table_size += CHUNK_SLOTS;
-	return true;
 }
 
 /*
@@ -87,8 +86,10 @@ DAT_IA_HANDLE datr_ia_reserve(void)
 
 	datr_lock(&table_lock);
 	number = free_number_locked();
-	if (!number && table_grow_locked())
+	if (!number) {
+		table_grow_locked();
 		number = free_number_locked();
+	}
 	if (number) {
 		slot_at(number)->reserved = true;
 		last_number = number;

@@ -15,6 +15,10 @@ struct datr_lock {
 #endif
 };
 
+/* The calling thread has the lock. */
+#define datr_assert_locked(lock) \
+	assert((lock)->depth &&pthread_equal((lock)->holder, pthread_self()))
+
 static inline void datr_lock(struct datr_lock *lock)
 {
 	pthread_mutex_lock(&lock->mutex);
@@ -26,14 +30,11 @@ static inline void datr_lock(struct datr_lock *lock)
 
 static inline void datr_unlock(struct datr_lock *lock)
 {
+	datr_assert_locked(lock);
 #ifndef NDEBUG
 	lock->depth--;
 #endif
 	pthread_mutex_unlock(&lock->mutex);
 }
-
-/* The calling thread has the lock. */
-#define datr_assert_locked(lock) \
-	assert((lock)->depth &&pthread_equal((lock)->holder, pthread_self()))
 
 #endif

@@ -9,7 +9,7 @@ unit_tests = \
 	%D%/unit/progress/check_wakeup \
 	%D%/unit/progress/check_cno1 %D%/unit/progress/check_cno2 \
 	%D%/unit/registry/check_conf1 %D%/unit/registry/check_conf2 \
-	%D%/unit/registry/check_log2 \
+	%D%/unit/registry/check_loader2 %D%/unit/registry/check_log2 \
 	%D%/unit/cm/check_conn \
 	%D%/unit/cm/check_conn_state \
 	%D%/unit/cm/check_conn_table \
@@ -54,11 +54,13 @@ unit_tests = \
 	%D%/unit/base/check_addr \
 	%D%/unit/base/check_clock \
 	%D%/unit/base/check_cookie \
+	%D%/unit/base/check_dat_api1 %D%/unit/base/check_dat_api2 \
 	%D%/unit/base/check_eventfd \
 	%D%/unit/memory/check_local_socket \
 	%D%/unit/memory/check_remote_copy \
 	%D%/unit/memory/check_ring \
 	%D%/unit/memory/check_segment \
+	%D%/unit/base/check_list \
 	%D%/unit/base/check_lock \
 	%D%/unit/base/check_secure \
 	%D%/unit/object/check_ctxtab \
@@ -85,8 +87,11 @@ unit_tests = \
 	%D%/unit/object/check_scratch \
 	%D%/unit/fabric/check_mr_cache \
 	%D%/unit/fabric/check_netdev \
+	%D%/unit/fabric/check_descriptors \
+	%D%/unit/fabric/check_device_atomics \
 	%D%/unit/fabric/check_facts \
 	%D%/unit/fabric/check_nic \
+	%D%/unit/fabric/check_topo \
 	%D%/unit/registry/check_nomem1 %D%/unit/registry/check_nomem2 \
 	%D%/unit/object/check_object1 %D%/unit/object/check_object2 \
 	%D%/unit/object/check_op1 %D%/unit/object/check_op2 \
@@ -287,6 +292,12 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 %C%_unit_registry_check_dispatch2_CPPFLAGS = $(t2_cppflags)
 %C%_unit_registry_check_dispatch2_LDADD = $(t2_libs)
 
+%C%_unit_registry_check_loader2_SOURCES = %D%/unit/registry/check_loader.c src/loader.c src/log.c $(t_headers)
+%C%_unit_registry_check_loader2_CPPFLAGS = $(t2_cppflags) -DDATR_DAT_MAJOR=2 -DDATR_LIBDIR='"/usr/lib/dat"'
+%C%_unit_registry_check_loader2_LINK = $(LINK) -Wl,--wrap=getauxval -Wl,--wrap=dladdr -Wl,--wrap=dlopen \
+	-Wl,--wrap=dlclose -Wl,--wrap=dlerror -Wl,--wrap=dlsym
+%C%_unit_registry_check_loader2_LDADD = $(t2_libs)
+
 %C%_unit_registry_check_nomem1_SOURCES = %D%/unit/registry/check_nomem.c $(t_headers)
 %C%_unit_registry_check_nomem1_CPPFLAGS = $(t1_cppflags)
 %C%_unit_registry_check_nomem1_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=free
@@ -420,7 +431,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_auth_check_key_CPPFLAGS = $(p2_cppflags)
 %C%_unit_auth_check_key_LINK = $(LINK) -Wl,--wrap=write -Wl,--wrap=fsync -Wl,--wrap=linkat \
 	-Wl,--wrap=read -Wl,--wrap=close -Wl,--wrap=open -Wl,--wrap=getpwuid_r \
-	-Wl,--wrap=dofi_random -Wl,--wrap=dofi_hkdf -Wl,--wrap=dofi_crypto_start
+	-Wl,--wrap=dofi_random -Wl,--wrap=dofi_hkdf -Wl,--wrap=dofi_crypto_start \
+	-Wl,--wrap=dofi_crypto_forget
 %C%_unit_auth_check_key_LDADD = $(p2_libs)
 %C%_unit_auth_check_session_SOURCES = %D%/unit/auth/check_session.c $(t_headers)
 %C%_unit_auth_check_session_CPPFLAGS = $(p2_cppflags)
@@ -436,7 +448,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_base_check_addr_LDADD = $(p2_libs)
 %C%_unit_base_check_run_delay_SOURCES = %D%/unit/base/check_run_delay.c $(t_headers)
 %C%_unit_base_check_run_delay_CPPFLAGS = $(p2_cppflags)
-%C%_unit_base_check_run_delay_LINK = $(LINK) -Wl,--wrap=open -Wl,--wrap=dofi_now
+%C%_unit_base_check_run_delay_LINK = $(LINK) -Wl,--wrap=open -Wl,--wrap=dofi_now -Wl,--wrap=opendir \
+	-Wl,--wrap=readdir -Wl,--wrap=closedir
 %C%_unit_base_check_run_delay_LDADD = $(p2_libs)
 
 %C%_unit_base_check_clock_SOURCES = %D%/unit/base/check_clock.c $(t_headers)
@@ -703,7 +716,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_async_errors_LDADD = $(p2_libs)
 %C%_unit_fabric_check_env_SOURCES = %D%/unit/fabric/check_env.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_env_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_env_LINK = $(LINK) -Wl,--wrap=setenv
+%C%_unit_fabric_check_env_LINK = $(LINK) -Wl,--wrap=setenv -Wl,--wrap=fi_dupinfo -Wl,--wrap=fi_freeinfo \
+	-Wl,--wrap=strdup
 %C%_unit_fabric_check_env_LDADD = $(p2_libs)
 %C%_unit_cm_check_invalidation_SOURCES = %D%/unit/cm/check_invalidation.c $(t_headers)
 %C%_unit_cm_check_invalidation_CPPFLAGS = $(p2_cppflags)
@@ -786,13 +800,30 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 
 %C%_unit_fabric_check_facts_SOURCES = %D%/unit/fabric/check_facts.c $(t_headers)
 %C%_unit_fabric_check_facts_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_facts_LINK = $(LINK) -Wl,--wrap=fopen
+%C%_unit_fabric_check_facts_LINK = $(LINK) -Wl,--wrap=fopen -Wl,--wrap=dladdr -Wl,--wrap=fi_version
 %C%_unit_fabric_check_facts_LDADD = $(p2_libs)
 %C%_unit_fabric_check_nic_SOURCES = %D%/unit/fabric/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_nic_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_nic_LINK = $(LINK) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \
-	-Wl,--wrap=dofi_cpus_of_group -Wl,--wrap=fopen
+	-Wl,--wrap=dofi_cpus_of_group -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free
 %C%_unit_fabric_check_nic_LDADD = $(p2_libs)
+%C%_unit_fabric_check_descriptors_SOURCES = %D%/unit/fabric/check_descriptors.c $(t_headers)
+%C%_unit_fabric_check_descriptors_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_descriptors_LINK = $(LINK) -Wl,--wrap=open -Wl,--wrap=close
+%C%_unit_fabric_check_descriptors_LDADD = $(p2_libs)
+%C%_unit_fabric_check_device_atomics_SOURCES = %D%/unit/fabric/check_device_atomics.c $(t_headers)
+%C%_unit_fabric_check_device_atomics_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_device_atomics_LINK = $(LINK) -Wl,--wrap=dlopen -Wl,--wrap=dlsym -Wl,--wrap=dlclose
+%C%_unit_fabric_check_device_atomics_LDADD = $(p2_libs)
+%C%_unit_fabric_check_topo_SOURCES = %D%/unit/fabric/check_topo.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
+%C%_unit_fabric_check_topo_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_topo_LINK = $(LINK) -Wl,--wrap=fopen -Wl,--wrap=dofi_hwloc_load \
+	-Wl,--wrap=dofi_hwloc_unload -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free \
+	-Wl,--wrap=hwloc_topology_init -Wl,--wrap=hwloc_topology_load -Wl,--wrap=hwloc_topology_destroy \
+	-Wl,--wrap=hwloc_topology_set_all_types_filter -Wl,--wrap=hwloc_topology_set_type_filter \
+	-Wl,--wrap=hwloc_topology_set_flags -Wl,--wrap=hwloc_topology_set_components \
+	-Wl,--wrap=hwloc_distances_get_by_type -Wl,--wrap=hwloc_distances_release
+%C%_unit_fabric_check_topo_LDADD = $(p2_libs)
 
 %C%_unit_object_check_object1_SOURCES = %D%/unit/object/check_object.c $(fake_ia)
 %C%_unit_object_check_object1_CPPFLAGS = $(p1_cppflags)
@@ -817,6 +848,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 
 %C%_unit_base_check_param_SOURCES = %D%/unit/base/check_param.c $(t_headers)
 %C%_unit_base_check_param_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_param_LINK = $(LINK) -Wl,--wrap=strdup
 %C%_unit_base_check_param_LDADD = $(p2_libs)
 
 offers = %D%/unit/fabric/simulated_offers.c %D%/unit/fabric/simulated_offers.h \
@@ -836,7 +868,8 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_fabric_check_requirements_LDADD = $(p2_libs)
 %C%_unit_fabric_check_select_SOURCES = %D%/unit/fabric/check_select.c $(offers)
 %C%_unit_fabric_check_select_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_select_LINK = $(LINK) $(offers_wraps)
+%C%_unit_fabric_check_select_LINK = $(LINK) $(offers_wraps) -Wl,--wrap=fi_dupinfo \
+	-Wl,--wrap=fi_freeinfo -Wl,--wrap=strdup -Wl,--wrap=calloc -Wl,--wrap=open_memstream
 %C%_unit_fabric_check_select_LDADD = $(p2_libs)
 %C%_unit_fabric_check_wish_SOURCES = %D%/unit/fabric/check_wish.c $(offers)
 %C%_unit_fabric_check_wish_CPPFLAGS = $(p2_cppflags)
@@ -919,7 +952,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_log_SOURCES = %D%/unit/base/check_log.c $(t_headers)
 %C%_unit_base_check_log_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_log_LINK = $(LINK) -Wl,--wrap=clock_gettime -Wl,--wrap=syslog \
-	-Wl,--wrap=__syslog_chk
+	-Wl,--wrap=__syslog_chk -Wl,--wrap=write
 %C%_unit_base_check_log_LDADD = $(p2_libs)
 %C%_unit_base_check_log_fabric_SOURCES = %D%/unit/base/check_log_fabric.c $(t_headers)
 %C%_unit_base_check_log_fabric_CPPFLAGS = $(p2_cppflags)
@@ -929,9 +962,19 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_eventfd_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_eventfd_LINK = $(LINK) -Wl,--wrap=pthread_create
 %C%_unit_base_check_eventfd_LDADD = $(p2_libs)
+%C%_unit_base_check_dat_api1_SOURCES = %D%/unit/base/check_dat_api.c $(t_headers)
+%C%_unit_base_check_dat_api1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_base_check_dat_api1_LDADD = $(p1_libs)
+%C%_unit_base_check_dat_api2_SOURCES = %D%/unit/base/check_dat_api.c $(t_headers)
+%C%_unit_base_check_dat_api2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_dat_api2_LDADD = $(p2_libs)
+%C%_unit_base_check_list_SOURCES = %D%/unit/base/check_list.c $(t_headers)
+%C%_unit_base_check_list_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_list_LDADD = $(p2_libs)
 %C%_unit_base_check_cookie_SOURCES = %D%/unit/base/check_cookie.c $(t_headers)
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
-%C%_unit_base_check_cookie_LINK = $(LINK) -Wl,--wrap=pwrite -Wl,--wrap=access
+%C%_unit_base_check_cookie_LINK = $(LINK) -Wl,--wrap=pwrite -Wl,--wrap=access -Wl,--wrap=fcntl \
+	-Wl,--wrap=nanosleep -Wl,--wrap=fopen -Wl,--wrap=fstat -Wl,--wrap=open
 %C%_unit_base_check_cookie_LDADD = $(p2_libs)
 %C%_unit_object_check_ctxtab_SOURCES = %D%/unit/object/check_ctxtab.c $(t_headers)
 %C%_unit_object_check_ctxtab_CPPFLAGS = $(p2_cppflags)

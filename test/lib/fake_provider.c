@@ -48,7 +48,7 @@ static struct fake_name *name_find(const char *ia_name)
 
 static bool has_word(const struct fake_name *name, const char *word)
 {
-	return strstr(name->params, word);
+	return strstr(name->params, word) || strstr(name->info.ia_name, word);
 }
 
 static struct t_fake_object *object_create(const DAT_PROVIDER *table, DAT_HANDLE_TYPE type)

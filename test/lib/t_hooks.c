@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include <stdlib.h> /* first, because it defines __GLIBC__ */
-
 #include "t_hooks.h"
 
 #include <errno.h>

@@ -7,6 +7,7 @@
 #define T_HOOKS_H
 
 #include <stdbool.h>
+#include <stdlib.h> /* defines __GLIBC__ */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
 #define T_HOOKS 0

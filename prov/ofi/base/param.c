@@ -146,7 +146,6 @@ static bool set_param(struct dofi_params *p, const struct param *param, const ch
 
 static void load_defaults(struct dofi_params *p)
 {
-	memset(p, 0, sizeof(*p));
 	for (size_t i = 0; i < NPARAMS; i++) {
 		void *member = (char *)p + table[i].offset;
 

@@ -111,15 +111,15 @@ bool dofi_netdev_is_virtual(const char *netdev)
 
 bool dofi_pci_parse(struct fi_pci_attr *pci, const char *text)
 {
-	unsigned int domain = 0, bus, device, function;
-	int end = -1;
+	unsigned int domain, bus, device, function;
+	int end = 0;
 
 	sscanf(text, "%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end);
-	if (end < 0) {
+	if (!end) {
 		domain = 0;
 		sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function, &end);
 	}
-	if (end < 0 || text[end] || device > 31 || function > 7)
+	if (!end || text[end] || device > 31 || function > 7)
 		return false;
 	*pci = (struct fi_pci_attr){(uint16_t)domain, (uint8_t)bus, (uint8_t)device,
 				    (uint8_t)function};

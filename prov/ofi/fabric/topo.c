@@ -130,9 +130,11 @@ __attribute__((format(printf, 3, 4))) static bool read_line(char *text, size_t s
 		return false;
 	n = read(fd, text, size - 1);
 	close(fd);
-	text[n > 0 ? n : 0] = '\0';
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
 	text[strcspn(text, "\n")] = '\0';
-	return n > 0;
+	return true;
 }
 
 #define PCI_DEVICE    "bus/pci/devices/%04x:%02x:%02x.%x"

@@ -104,8 +104,16 @@ T_STAND_IN int __wrap_open(const char *path, int flags, ...);
 int __real_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags);
 T_STAND_IN int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags);
 
+static int inherited; /* reads and writes by descriptors that a new program would have, too */
+
+static void look_at(int fd)
+{
+	inherited += !(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+}
+
 ssize_t __wrap_write(int fd, const void *bytes, size_t size)
 {
+	look_at(fd);
 	if (write_error) {
 		errno = write_error;
 		return -1;
@@ -145,6 +153,7 @@ int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, in
 
 ssize_t __wrap_read(int fd, void *bytes, size_t size)
 {
+	look_at(fd);
 	if (interruptions) {
 		interruptions--;
 		errno = EINTR;
@@ -219,6 +228,17 @@ bool __wrap_dofi_hkdf(void *out, size_t size, struct dofi_bytes salt, struct dof
 		return false;
 	steps -= steps > 0;
 	return __real_dofi_hkdf(out, size, salt, secret, info);
+}
+
+static int forgotten; /* times that what was computed from keys was wiped */
+
+void __real_dofi_crypto_forget(void);
+void __wrap_dofi_crypto_forget(void);
+
+void __wrap_dofi_crypto_forget(void)
+{
+	forgotten++;
+	__real_dofi_crypto_forget();
 }
 
 int __wrap_dofi_crypto_start(void)
@@ -431,6 +451,10 @@ START_TEST(test_a_path_that_is_too_long_is_refused)
 	memset(path, '/', sizeof(path) - 1);
 	ck_assert_int_eq(load(&key, "key", path), -ENAMETOOLONG);
 	ck_assert_str_eq(key.path, "");
+	path[DOFI_KEY_PATH] = '\0';
+	ck_assert_int_eq(load(&key, "key", path), -ENAMETOOLONG);
+	path[DOFI_KEY_PATH - 1] = '\0';
+	ck_assert_int_eq(load(&key, "key", path), -EACCES); /* it is a folder */
 }
 END_TEST
 
@@ -975,6 +999,69 @@ START_TEST(test_a_terminal_that_is_refused_does_not_control_the_process)
 }
 END_TEST
 
+/* 32 random bytes in digits, and a line feed. */
+START_TEST(test_the_content_of_a_new_key)
+{
+	int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
+	char text[2][128];
+
+	for (int i = 0; i < 2; i++) {
+		char name[] = {'n', (char)('0' + i), '\0'};
+
+		memset(text[i], 0, sizeof(text[i]));
+		ck_assert_int_eq(dofi_secret_make(folder, name), 0);
+		fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+		ck_assert_int_eq(read(fd, text[i], sizeof(text[i])), 65);
+		close(fd);
+		ck_assert_uint_eq(strspn(text[i], "0123456789abcdef"), 64);
+		ck_assert_str_eq(text[i] + 64, "\n");
+	}
+	for (int i = 0; i < 64; i += 8)
+		ck_assert_int_ne(strncmp(text[0] + i, text[1] + i, 8), 0);
+	close(folder);
+}
+END_TEST
+
+/* A program that this process starts by a call of exec has no descriptor of a key. */
+START_TEST(test_no_other_program_gets_a_descriptor_of_a_key)
+{
+	struct dofi_key key;
+
+	inherited = 0;
+	setenv("HOME", dir, 1);
+	for (int i = 0; i < 2; i++) /* the first call writes the key */
+		ck_assert_int_eq(load(&key, "user", ""), 0);
+	ck_assert_int_eq(inherited, 0);
+}
+END_TEST
+
+START_TEST(test_a_key_that_is_wiped_leaves_nothing)
+{
+	static const struct dofi_key none;
+	struct dofi_key key;
+
+	put_secret("0123456789abcdef0123456789abcdef");
+	ck_assert_int_eq(load(&key, "key", file), 0);
+	ck_assert_int_eq(forgotten, 0);
+	dofi_key_wipe(&key);
+	ck_assert_mem_eq(&key, &none, sizeof(key));
+	ck_assert_int_eq(forgotten, 1);
+}
+END_TEST
+
+START_TEST(test_the_text_of_an_id)
+{
+	uint8_t id[DOFI_KEY_ID_SIZE] = {0x01, 0x2a, 0xb3, 0xff, 0x55};
+	char text[DOFI_KEY_ID_TEXT];
+
+	ck_assert_str_eq(dofi_key_id_text(id, text), "012ab3ff");
+	memset(id, 0, sizeof(id));
+	ck_assert_str_eq(dofi_key_id_text(id, text), "none");
+	id[sizeof(id) - 1] = 1;
+	ck_assert_str_eq(dofi_key_id_text(id, text), "00000000");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("key");
@@ -1023,6 +1110,10 @@ int main(void)
 	tcase_add_test(tcase, test_no_authentication_is_logged);
 	tcase_add_loop_test(tcase, test_a_new_key_is_written_to_no_other_file, 0, 2);
 	tcase_add_test(tcase, test_a_terminal_that_is_refused_does_not_control_the_process);
+	tcase_add_test(tcase, test_the_content_of_a_new_key);
+	tcase_add_test(tcase, test_no_other_program_gets_a_descriptor_of_a_key);
+	tcase_add_test(tcase, test_a_key_that_is_wiped_leaves_nothing);
+	tcase_add_test(tcase, test_the_text_of_an_id);
 	suite_add_tcase(suite, tcase);
 	return t_run(suite);
 }

@@ -36,7 +36,10 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 	}
 	if (number == SYS_futex)
 		atomic_fetch_add(b == FUTEX_WAKE_PRIVATE ? &wakes : &sleeps, 1);
-	return __real_syscall(number, a, b, c, d, e, f);
+	a = __real_syscall(number, a, b, c, d, e, f);
+	if (number == SYS_futex)
+		errno = EIO; /* of a call that succeeds, errno tells nothing */
+	return a;
 }
 
 static void *add(void *arg)
@@ -132,10 +135,12 @@ END_TEST
 START_TEST(a_sleeper_is_woken_once)
 {
 	atomic_store(&lock.awaited, 1);
+	errno = ERANGE;
 	for (int i = 0; i < 100; i++) {
 		dofi_lock(&lock);
 		dofi_unlock(&lock);
 	}
+	ck_assert_int_eq(errno, ERANGE);
 	ck_assert_int_eq(atomic_load(&wakes), 1);
 }
 END_TEST
@@ -151,6 +156,55 @@ START_TEST(a_new_lock_is_free_and_awaited_by_none)
 }
 END_TEST
 
+#ifndef NDEBUG
+/* Debug builds know which thread has a lock, and what it holds. */
+START_TEST(a_lock_knows_its_holder)
+{
+	memset(&lock, 0xff, sizeof(lock));
+	dofi_lock_init_level(&lock, DOFI_LEVEL_EP);
+	ck_assert_int_eq(lock.level, DOFI_LEVEL_EP);
+	for (int i = 0; i < 3; i++) {
+		ck_assert(!dofi_lock_is_own(&lock));
+		ck_assert_uint_eq(dofi_lock_order_held(), 0);
+		if (i == 0)
+			dofi_lock(&lock);
+		else if (i == 1)
+			dofi_lock_out_of_order(&lock);
+		else
+			ck_assert(dofi_trylock(&lock));
+		ck_assert(dofi_lock_is_own(&lock));
+		ck_assert_uint_eq(dofi_lock_order_held(), 1);
+		ck_assert(!dofi_trylock(&lock));
+		ck_assert_uint_eq(dofi_lock_order_held(), 1);
+		dofi_unlock(&lock);
+	}
+	ck_assert_uint_eq(atomic_load(&lock.owner), 0);
+	dofi_lock_init(&lock);
+	ck_assert_int_eq(lock.level, DOFI_LEVEL_NONE);
+	ck_assert_uint_eq(atomic_load(&lock.owner), 0);
+}
+END_TEST
+
+static void *know_nothing(void *arg)
+{
+	(void)arg;
+	ck_assert(!dofi_lock_is_own(&lock));
+	ck_assert_uint_eq(dofi_lock_order_held(), 0);
+	return NULL;
+}
+
+START_TEST(a_lock_of_one_thread_is_not_that_of_another)
+{
+	pthread_t thread;
+
+	dofi_lock(&lock);
+	run(1, know_nothing, &thread);
+	join(1, &thread);
+	dofi_unlock(&lock);
+}
+END_TEST
+#endif
+
 int main(void)
 {
 	Suite *suite = suite_create("lock");
@@ -163,6 +217,10 @@ int main(void)
 	tcase_add_test(tc, a_process_registers_once);
 	tcase_add_test(tc, a_sleeper_is_woken_once);
 	tcase_add_test(tc, a_new_lock_is_free_and_awaited_by_none);
+#ifndef NDEBUG
+	tcase_add_test(tc, a_lock_knows_its_holder);
+	tcase_add_test(tc, a_lock_of_one_thread_is_not_that_of_another);
+#endif
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

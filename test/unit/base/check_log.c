@@ -275,6 +275,49 @@ START_TEST(a_line_leaves_errno_as_it_was)
 }
 END_TEST
 
+/* --- the stream; the linker redirects this call --- */
+
+#define NOTHING -1 /* no error, and nothing is written */
+
+static int write_errors[3]; /* of the first calls */
+static int nwrites;
+
+ssize_t __real_write(int fd, const void *text, size_t size);
+T_STAND_IN ssize_t __wrap_write(int fd, const void *text, size_t size);
+
+ssize_t __wrap_write(int fd, const void *text, size_t size)
+{
+	if (nwrites++ < 3 && write_errors[nwrites - 1]) {
+		errno = write_errors[nwrites - 1] == NOTHING ? EINTR : write_errors[nwrites - 1];
+		return write_errors[nwrites - 1] == NOTHING ? 0 : -1;
+	}
+	return __real_write(fd, text, size);
+}
+
+/* A handler of the program may interrupt the write: the line is written later, once. */
+START_TEST(a_signal_loses_no_line)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	write_errors[0] = write_errors[1] = EINTR;
+	dofi_log_line(DOFI_LOG_WARN, "line");
+	ck_assert_str_eq(t_captured(fd), LINE);
+	ck_assert_int_eq(nwrites, 3);
+}
+END_TEST
+
+/* A pipe that nobody reads must not stop the program. */
+START_TEST(a_line_that_can_not_be_written_is_lost)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	write_errors[0] = _i ? NOTHING : EAGAIN;
+	dofi_log_line(DOFI_LOG_WARN, "line");
+	ck_assert_str_eq(t_captured(fd), "");
+	ck_assert_int_eq(nwrites, 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("log");
@@ -295,5 +338,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_long_line_ends_in_dots, 0, 2);
 	tcase_add_test(tcase, control_characters_are_replaced);
 	tcase_add_test(tcase, a_line_leaves_errno_as_it_was);
+	tcase_add_test(tcase, a_signal_loses_no_line);
+	tcase_add_loop_test(tcase, a_line_that_can_not_be_written_is_lost, 0, 2);
 	return t_run(suite);
 }

@@ -3,12 +3,15 @@
  * Parameters of the provider: precedence, the forms of names and of ia_params, and messages about
  * mistakes.
  */
+#include <errno.h>
 #include <rdma/fabric.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/param.h"
 
+#include "../../lib/t_hooks.h"
 #include "../../lib/unit.h"
 
 static struct dofi_params p;
@@ -211,6 +214,126 @@ START_TEST(test_bad_number_is_refused_with_its_range)
 }
 END_TEST
 
+static const struct {
+	const char *name;
+	uint64_t min, max;
+	size_t offset;
+} numbers[] = {
+#define DOFI_PARAM_STR(name, def, help)
+#define DOFI_PARAM_NUM(name, def, min, max, help) \
+	{#name, min, max, offsetof(struct dofi_params, name)},
+#include "base/param.def"
+#undef DOFI_PARAM_STR
+#undef DOFI_PARAM_NUM
+};
+
+static void ck_number(const char *name, uint64_t number, size_t offset, bool good)
+{
+	char word[64];
+
+	snprintf(word, sizeof(word), "%s=%llu", name, (unsigned long long)number);
+	ck_assert_msg(dofi_params_load(&p, "ofi", word) == (good ? 0 : -EINVAL), "%s", word);
+	if (good)
+		ck_assert_uint_eq(*(uint64_t *)(void *)((char *)&p + offset), number);
+}
+
+START_TEST(test_each_number_has_its_range)
+{
+	t_capture(STDERR_FILENO);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		ck_number(numbers[i].name, numbers[i].min, numbers[i].offset, true);
+		ck_number(numbers[i].name, numbers[i].max, numbers[i].offset, true);
+		if (numbers[i].min)
+			ck_number(numbers[i].name, numbers[i].min - 1, 0, false);
+		if (numbers[i].max < UINT64_MAX)
+			ck_number(numbers[i].name, numbers[i].max + 1, 0, false);
+	}
+}
+END_TEST
+
+/* --- no memory; the linker redirects this call --- */
+
+static bool no_memory;
+
+char *__real_strdup(const char *text);
+T_STAND_IN char *__wrap_strdup(const char *text);
+
+char *__wrap_strdup(const char *text)
+{
+	return no_memory && !strcmp(text, "spin_us=3") ? NULL : __real_strdup(text);
+}
+
+START_TEST(test_words_without_memory)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	no_memory = true;
+	ck_assert_int_eq(dofi_params_load(&p, "ib0", "spin_us=3"), -ENOMEM);
+	ck_assert_str_eq(t_captured(fd),
+			 "dat-ofi: parameters of IA ib0 can't be read: out of memory\n");
+}
+END_TEST
+
+/* Nothing of earlier parameters is left, and what is refused changes no level of the log. */
+START_TEST(test_parameters_that_are_loaded_again)
+{
+	load("ofi-tcp-lo", "spin_us=3 addr=127.0.0.1");
+	load("any", "");
+	ck_assert_str_eq(p.provider, "");
+	ck_assert_str_eq(p.domain, "");
+	ck_assert_str_eq(p.addr, "");
+	ck_assert_uint_ne(p.spin_us, 3);
+	t_capture(STDERR_FILENO);
+	ck_assert_int_eq(dofi_params_load(&p, "any", "log=debug spin_us=x"), -EINVAL);
+	ck_assert_int_eq(dofi_log_level, DOFI_LOG_WARN);
+	ck_assert_int_eq(dofi_params_load(&p, "any", "spin_us=x log=debug"), -EINVAL);
+}
+END_TEST
+
+/* The port number of an old line is told to those who ask. */
+START_TEST(test_the_port_of_an_old_line_is_not_used)
+{
+	dofi_log_level = DOFI_LOG_INFO;
+	ck_has(warned("any", "ib0 10"),
+	       "parameters of IA any: the port number 10 is not used: libfabric chooses");
+	ck_has(refused("any", "ib0 1x"), "\"1x\"");
+}
+END_TEST
+
+/* Variables of other programs are not ours, whatever they resemble. */
+START_TEST(test_variables_of_others)
+{
+	extern char **environ;
+	static char words[4][20] = {"DAT_OFI", "DAT_OF_SPIN=1", "XDAT_OFI_SPIN=1",
+				    "dat_ofi_spin=1"};
+	char *others[] = {words[0], words[1], words[2], words[3], NULL}, **before = environ;
+	const char *text;
+
+	environ = others;
+	text = warned("ofi", "");
+	environ = before;
+	ck_assert_str_eq(text, "");
+}
+END_TEST
+
+START_TEST(test_a_program_without_an_environment)
+{
+	extern char **environ;
+	char **before = environ;
+	const char *text;
+	char long_name[128];
+
+	environ = NULL;
+	text = warned("ofi", "");
+	environ = before;
+	ck_assert_str_eq(text, "");
+	/* It was not told yet, because there was nothing to tell. */
+	snprintf(long_name, sizeof(long_name), "DAT_OFI_%070d", 0);
+	setenv(long_name, "1", 1);
+	ck_has(warned("ofi", ""), "has no meaning");
+}
+END_TEST
+
 START_TEST(test_long_values_are_refused)
 {
 	char word[400], name[400];
@@ -359,6 +482,12 @@ int main(void)
 	tcase_add_test(tc, test_unknown_variable_warns_once);
 	tcase_add_test(tc, test_known_variables_do_not_warn);
 	tcase_add_test(tc, test_bad_number_is_refused_with_its_range);
+	tcase_add_test(tc, test_each_number_has_its_range);
+	tcase_add_test(tc, test_words_without_memory);
+	tcase_add_test(tc, test_parameters_that_are_loaded_again);
+	tcase_add_test(tc, test_the_port_of_an_old_line_is_not_used);
+	tcase_add_test(tc, test_variables_of_others);
+	tcase_add_test(tc, test_a_program_without_an_environment);
 	tcase_add_test(tc, test_long_values_are_refused);
 	tcase_add_test(tc, test_log_level_follows);
 	tcase_add_test(tc, test_log_level_variable_of_ofed);

@@ -22,6 +22,50 @@ uint64_t __wrap_dofi_now(void)
 	return now_ns;
 }
 
+/* --- many threads; the linker redirects these calls --- */
+
+static int ntasks = -1; /* -1: those of this process */
+static int nfolders;    /* that are open */
+static bool no_folder;
+
+DIR *__real_opendir(const char *path);
+T_STAND_IN DIR *__wrap_opendir(const char *path);
+struct dirent *__real_readdir(DIR *folder);
+T_STAND_IN struct dirent *__wrap_readdir(DIR *folder);
+int __real_closedir(DIR *folder);
+T_STAND_IN int __wrap_closedir(DIR *folder);
+
+DIR *__wrap_opendir(const char *path)
+{
+	nfolders += !no_folder;
+	return no_folder ? NULL : __real_opendir(path);
+}
+
+/* "." and ".." come among the others. */
+struct dirent *__wrap_readdir(DIR *folder)
+{
+	static struct dirent entry;
+	static int next;
+
+	if (ntasks < 0)
+		return __real_readdir(folder);
+	if (next == ntasks) {
+		next = 0;
+		return NULL;
+	}
+	if (next++ < 2)
+		strcpy(entry.d_name, next == 1 ? "." : "..");
+	else
+		snprintf(entry.d_name, sizeof(entry.d_name), "%d", 1000 + next);
+	return &entry;
+}
+
+int __wrap_closedir(DIR *folder)
+{
+	nfolders--;
+	return __real_closedir(folder);
+}
+
 int __wrap_open(const char *path, int flags, ...)
 {
 	char first[64];
@@ -32,8 +76,9 @@ int __wrap_open(const char *path, int flags, ...)
 		return __real_open(path, flags);
 	/* ThreadSanitizer has a thread of its own. */
 	snprintf(first, sizeof(first), TASKS "/%d/schedstat", (int)getpid());
-	if (!statistics || strcmp(path, first))
+	if (!statistics || (ntasks < 0 && strcmp(path, first) != 0))
 		return -1;
+	ck_assert(flags & O_CLOEXEC);
 	size = (ssize_t)strlen(statistics);
 	ck_assert_int_eq(pipe(fds), 0);
 	ck_assert_int_eq(write(fds[1], statistics, (size_t)size), size);
@@ -100,6 +145,44 @@ START_TEST(a_smaller_sum_is_not_much)
 }
 END_TEST
 
+static int open_files(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* The times of all threads count, up to 64 of them. */
+START_TEST(the_times_of_threads_are_added)
+{
+	static const struct {
+		int tasks; /* with "." and ".." */
+		uint64_t waited;
+	} cases[] = {{2, 0}, {3, 10}, {12, 100}, {66, 640}, {67, 640}};
+	struct dofi_run_delay latest = {0};
+	int files = open_files();
+
+	statistics = "1 10 1\n";
+	ntasks = cases[_i].tasks;
+	ck_assert_uint_eq(dofi_run_delay_recent(&latest).waited, cases[_i].waited);
+	ck_assert_int_eq(nfolders, 0);
+	ck_assert_int_eq(open_files(), files);
+}
+END_TEST
+
+START_TEST(without_the_folder_nothing_is_known)
+{
+	struct dofi_run_delay latest = {0};
+
+	no_folder = true;
+	statistics = "1 10 1\n";
+	ck_assert_uint_eq(dofi_run_delay_recent(&latest).waited, 0);
+	ck_assert_uint_eq(latest.at, now_ns);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("run_delay");
@@ -111,5 +194,7 @@ int main(void)
 	tcase_add_test(tcase, a_quarter_of_the_time_is_much);
 	tcase_add_test(tcase, what_is_not_known_is_not_much);
 	tcase_add_test(tcase, a_smaller_sum_is_not_much);
+	tcase_add_loop_test(tcase, the_times_of_threads_are_added, 0, 5);
+	tcase_add_test(tcase, without_the_folder_nothing_is_known);
 	return t_run(suite);
 }

@@ -2,6 +2,8 @@
 /* Messages about a provider that offers nothing. */
 #include "simulated_offers.h"
 
+#include "fabric/absent.h"
+
 #include <stdlib.h>
 
 START_TEST(test_no_candidate_at_all)
@@ -41,6 +43,78 @@ START_TEST(test_provider_excluded_by_FI_PROVIDER)
 }
 END_TEST
 
+/* FI_PROVIDER lists what libfabric uses or, after ^, what it does not. Case does not count. */
+START_TEST(test_lists_that_leave_a_provider_out)
+{
+	static const struct {
+		const char *list, *provider;
+		bool out;
+	} cases[] = {
+		{"tcp", "tcp", false},
+		{"TCP", "tcp", false},
+		{"tcp", "shm", true},
+		{"shm,tcp", "tcp", false},
+		{"tcp,shm", "tcp", false},
+		{"shm,tcp", "verbs", true},
+		{"tcp,", "tcp", false},
+		{"shm,,tcp", "tcp", false},
+		{"tc", "tcp", true},
+		{"tcpx", "tcp", true},
+		{"shm,tcp", "tcp;ofi_rxm", false},
+		{"tcp;ofi_rxm,shm", "tcp;ofi_rxm", false},
+		{"tcp;ofi_rxm,shm", "shm", false},
+		{"^tcp", "tcp", true},
+		{"^tcp", "shm", false},
+		{"^shm,tcp", "tcp", true},
+		{"^shm,tcp", "shm", true},
+		{"^", "tcp", false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		ck_assert_msg(dofi_is_left_out(cases[i].list, cases[i].provider) == cases[i].out,
+			      "%s: %s", cases[i].list, cases[i].provider);
+}
+END_TEST
+
+/* Layers above a provider do not count. */
+START_TEST(test_providers_that_are_the_same)
+{
+	ck_assert(dofi_same_core("tcp", "tcp"));
+	ck_assert(dofi_same_core("tcp", "tcp;ofi_rxm"));
+	ck_assert(dofi_same_core("tcp;ofi_rxm", "tcp"));
+	ck_assert(dofi_same_core("tcp;ofi_rxm", "tcp;ofi_rxd"));
+	ck_assert(!dofi_same_core("tcp", "tcpx"));
+	ck_assert(!dofi_same_core("tcpx", "tcp"));
+	ck_assert(!dofi_same_core("tcp", "shm"));
+	ck_assert(!dofi_same_core("ofi_rxm", "tcp;ofi_rxm"));
+}
+END_TEST
+
+/* What each of them needs is told whether it is listed or not. */
+START_TEST(test_needs_of_providers)
+{
+	static const char *const names[] = {"cxi", "efa", "verbs", "psm3",  "opx", "tcp",
+					    "shm", "lnx", "sm2",   "usnic", "mlx", "lpp"};
+	char name[32], wanted[64];
+
+	MACHINE(NULL);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(name, sizeof(name), "ofi-%s", names[i]);
+		installed[0] = NULL;
+		snprintf(wanted, sizeof(wanted), "does not list %s: built", names[i]);
+		ck_has(none_for(name, ""), wanted);
+		ck_has(none_for(name, ""), "; it needs ");
+		installed[0] = names[i];
+		snprintf(wanted, sizeof(wanted), "libfabric has %s, which finds", names[i]);
+		ck_has(none_for(name, ""), wanted);
+		ck_has(none_for(name, ""), "; it needs ");
+	}
+	installed[0] = "odd";
+	ck_assert_ptr_null(strstr(none_for("ofi-odd", ""), "it needs"));
+	ck_has(none_for("ofi-odd", ""), "; FI_LOG_LEVEL=info lets it say more");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("absent");
@@ -48,5 +122,8 @@ int main(void)
 
 	tcase_add_test(tc, test_no_candidate_at_all);
 	tcase_add_test(tc, test_provider_excluded_by_FI_PROVIDER);
+	tcase_add_test(tc, test_lists_that_leave_a_provider_out);
+	tcase_add_test(tc, test_providers_that_are_the_same);
+	tcase_add_test(tc, test_needs_of_providers);
 	return run_choices(suite, tc);
 }

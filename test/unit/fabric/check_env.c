@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The variables of libfabric that the library sets for each provider. */
+#include "t_hooks.h"
 #include "unit.h"
 
 #include "../../lib/t_machine.h"
 
+#include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/base/param.h"
 #include "../../../prov/ofi/fabric/env.h"
 #include "../../../prov/ofi/fabric/quirks.h"
@@ -42,6 +44,45 @@ int fi_getinfo(uint32_t api, const char *node, const char *service, uint64_t fla
 	ck_assert(!node && !service && !flags);
 	*info_p = has_srqs ? fi_allocinfo() : NULL;
 	return has_srqs ? 0 : -FI_ENODATA;
+}
+
+/* --- memory; the linker redirects these calls --- */
+
+static int infos; /* that exist */
+static int calls_before_failure = -1;
+
+struct fi_info *__real_fi_dupinfo(const struct fi_info *from);
+struct fi_info *__wrap_fi_dupinfo(const struct fi_info *from);
+void __real_fi_freeinfo(struct fi_info *list);
+void __wrap_fi_freeinfo(struct fi_info *list);
+char *__real_strdup(const char *text);
+T_STAND_IN char *__wrap_strdup(const char *text);
+
+static bool fails(void)
+{
+	return calls_before_failure >= 0 && !calls_before_failure--;
+}
+
+struct fi_info *__wrap_fi_dupinfo(const struct fi_info *from)
+{
+	struct fi_info *copy = fails() ? NULL : __real_fi_dupinfo(from);
+
+	infos += copy != NULL;
+	return copy;
+}
+
+void __wrap_fi_freeinfo(struct fi_info *list)
+{
+	for (const struct fi_info *at = list; at; at = at->next)
+		infos--;
+	__real_fi_freeinfo(list);
+}
+
+/* Check also copies texts. */
+char *__wrap_strdup(const char *text)
+{
+	return (!strcmp(text, "verbs") || !strcmp(text, "rxe0")) && fails() ? NULL
+									    : __real_strdup(text);
 }
 
 int __real_setenv(const char *name, const char *value, int overwrite);
@@ -122,6 +163,43 @@ START_TEST(rxm_over_verbs_shares_receives)
 }
 END_TEST
 
+/* A device that can't be asked, because there is no memory, shares nothing. */
+START_TEST(rxm_over_verbs_without_memory)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	for (int i = 0; i < 3; i++) {
+		calls_before_failure = i;
+		ck_assert_str_eq(shared_after(DOFI_QUIRK_OWN_RECEIVES, true), "");
+		ck_assert_int_eq(infos, 0);
+		ck_assert_int_eq(calls_before_failure, -1);
+	}
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "IA rxm: rxe0 has no shared receive queue"));
+	ck_assert_str_eq(shared_after(DOFI_QUIRK_OWN_RECEIVES, true), "1");
+	ck_assert_int_eq(infos, 0);
+}
+END_TEST
+
+/* All variables of the quirks, up to the first that can't be set. */
+START_TEST(variables_of_several_quirks)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	has_srqs = true;
+	full = true;
+	ck_assert_int_eq(dofi_fabric_env_choose("rxm", &info, ~(uint64_t)0), -ENOMEM);
+	ck_assert_str_eq(t_captured(fd),
+			 "dat-ofi: IA rxm: " VARIABLE "=1 can't be set: Cannot allocate memory\n");
+	full = false;
+	dofi_log_set_level("info");
+	ck_assert_str_eq(after(~(uint64_t)0), "1");
+	ck_assert_str_eq(getenv(SHARED), "1");
+	ck_assert_str_eq(getenv("PSM3_RCVTHREAD"), "0");
+	ck_assert_ptr_nonnull(strstr(t_captured(fd),
+				     "IA rxm: " VARIABLE "=1 is set for this process, or a peer"));
+}
+END_TEST
+
 START_TEST(variables_of_the_user_are_kept)
 {
 	setenv(VARIABLE, "65536", 1);
@@ -176,6 +254,8 @@ int main(void)
 	tcase_add_test(tc, other_providers_get_no_variables);
 	tcase_add_test(tc, psm3_gets_no_thread);
 	tcase_add_test(tc, rxm_over_verbs_shares_receives);
+	tcase_add_test(tc, rxm_over_verbs_without_memory);
+	tcase_add_test(tc, variables_of_several_quirks);
 	tcase_add_test(tc, variables_of_the_user_are_kept);
 	tcase_add_loop_test(tc, a_write_of_64_kib_is_a_long_one_over_efa, 0, 2);
 	tcase_add_test(tc, failure_to_set_a_variable_is_reported);

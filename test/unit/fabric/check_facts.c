@@ -5,7 +5,10 @@
 
 #include "../../../prov/ofi/api/attr.h"
 #include "../../../prov/ofi/fabric/facts.h"
+#include "../../../prov/ofi/fabric/quirks.h"
 
+#include <dlfcn.h>
+#include <malloc.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <stdio.h>
@@ -122,6 +125,106 @@ START_TEST(a_device_whose_link_is_not_known)
 }
 END_TEST
 
+/* --- the ways of the fabric --- */
+
+static const struct {
+	enum dofi_order order;
+	uint64_t quirks;
+	const char *word, *truncated;
+} ways[] = {
+	{DOFI_ORDERED, 0, "ORDERED", "CONNECTION"},
+	{DOFI_FENCE, DOFI_QUIRK_ENDS_STREAM, "FENCE", "PEER"},
+	{DOFI_HOLD, ~DOFI_QUIRK_ENDS_STREAM, "HOLD", "CONNECTION"},
+};
+
+START_TEST(how_messages_travel)
+{
+	dofi_facts_find(&facts, &info, ways[_i].order, ways[_i].quirks);
+	ck_assert_str_eq(fact(DAT_OFI_ATTR_ORDER), ways[_i].word);
+	ck_assert_str_eq(fact(DAT_OFI_ATTR_TRUNCATED_MESSAGE), ways[_i].truncated);
+}
+END_TEST
+
+START_TEST(modes_of_the_domain)
+{
+	find();
+	ck_assert_str_eq(fact(DAT_OFI_ATTR_MR_MODE), "none");
+	domain_attr.mr_mode = FI_MR_LOCAL | FI_MR_ALLOCATED;
+	domain_attr.threading = FI_THREAD_SAFE;
+	domain_attr.data_progress = FI_PROGRESS_MANUAL;
+	domain_attr.control_progress = FI_PROGRESS_AUTO;
+	find();
+	ck_assert_str_eq(fact(DAT_OFI_ATTR_MR_MODE), "FI_MR_LOCAL, FI_MR_ALLOCATED");
+	ck_assert_str_eq(fact(DAT_OFI_ATTR_THREADING), "FI_THREAD_SAFE");
+	ck_assert_str_eq(fact(DAT_OFI_ATTR_PROGRESS), "FI_PROGRESS_MANUAL");
+}
+END_TEST
+
+/* --- libfabric; the linker redirects these calls --- */
+
+static const char *library = "/lib/libfabric.so.1"; /* NULL: not known */
+
+T_STAND_IN int __wrap_dladdr(const void *address, Dl_info *where);
+uint32_t __wrap_fi_version(void);
+
+int __wrap_dladdr(const void *address, Dl_info *where)
+{
+	ck_assert_ptr_nonnull(address);
+	where->dli_fname = library;
+	return library != NULL;
+}
+
+uint32_t __wrap_fi_version(void)
+{
+	return FI_VERSION(3, 14);
+}
+
+/* What is not known is left out. */
+START_TEST(the_library_and_its_versions)
+{
+	char built[16];
+
+	snprintf(built, sizeof(built), "%u.%u", FI_MAJOR_VERSION, FI_MINOR_VERSION);
+	memset(&facts, 0xff, sizeof(facts));
+	find();
+	ck_assert_str_eq(fact(DAT_OFI_ATTR_LF_RUNNING), "3.14");
+	ck_assert_str_eq(fact(DAT_OFI_ATTR_LF_BUILT), built);
+	ck_assert_str_eq(fact(DAT_OFI_ATTR_LF_PATH), "/lib/libfabric.so.1");
+	ck_assert_uint_eq(facts.count, 9); /* without device and speed */
+	library = NULL;
+	find();
+	ck_assert_str_eq(fact(DAT_OFI_ATTR_LF_PATH), "");
+	ck_assert_uint_eq(facts.count, 8);
+}
+END_TEST
+
+/* A file of sysfs may be longer than what is told of it. */
+START_TEST(a_long_state_is_cut_off)
+{
+	operstate = "a-state-that-is-longer-than-any\n";
+	speed = "123456789012345678901234567890\n";
+	find();
+	ck_assert_str_eq(fact(DAT_OFI_ATTR_LINK), "a-state-that-is-lon");
+}
+END_TEST
+
+#if T_HOOKS
+START_TEST(finding_facts_leaves_no_memory)
+{
+	size_t before = 0;
+
+	operstate = "up\n";
+	speed = "1000\n";
+	for (int i = 0; i < 100; i++) {
+		if (i == 10)
+			before = mallinfo2().uordblks;
+		find();
+	}
+	ck_assert_uint_le(mallinfo2().uordblks, before + 1000);
+}
+END_TEST
+#endif
+
 int main(void)
 {
 	Suite *suite = suite_create("facts");
@@ -133,5 +236,12 @@ int main(void)
 	tcase_add_test(tcase, a_domain_with_a_path_in_its_name_is_no_netdev);
 	tcase_add_test(tcase, libfabric_describes_the_link_of_a_device);
 	tcase_add_test(tcase, a_device_whose_link_is_not_known);
+	tcase_add_loop_test(tcase, how_messages_travel, 0, (int)(sizeof(ways) / sizeof(ways[0])));
+	tcase_add_test(tcase, modes_of_the_domain);
+	tcase_add_test(tcase, the_library_and_its_versions);
+	tcase_add_test(tcase, a_long_state_is_cut_off);
+#if T_HOOKS
+	tcase_add_test(tcase, finding_facts_leaves_no_memory);
+#endif
 	return t_run(suite);
 }

@@ -4,7 +4,6 @@
  * sysfs alone, and some without either.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 #include "base/param.h"
 #include "fabric/topo.h"
 
-#include "../../lib/t_hooks.h"
+#include "../../lib/t_blocks.h"
 #include "../../lib/t_machine.h"
 #include "../../lib/unit.h"
 
@@ -422,6 +421,95 @@ START_TEST(test_ranks_have_up_to_six_digits)
 }
 END_TEST
 
+/* --- the nearest of several --- */
+
+/* Devices by their nodes, of which node 0 is ours, 1 is at distance 12, 2 and 3 at 20. */
+static const struct {
+	unsigned int nodes[5], n, chosen; /* with local_rank=1 */
+	const char *why;
+} orders[] = {
+	{{0, 1, 2}, 3, 0, "the nearest of 3 devices to CPUs 0-7 (NUMA distance 10, others 12 "},
+	{{0, 2, 1}, 3, 0, "the nearest of 3 devices to CPUs 0-7 (NUMA distance 10, others 12 "},
+	{{1, 0, 2}, 3, 1, "the nearest of 3 devices to CPUs 0-7 (NUMA distance 10, others 12 "},
+	{{1, 2, 0}, 3, 2, "the nearest of 3 devices to CPUs 0-7 (NUMA distance 10, others 12 "},
+	{{2, 0, 1}, 3, 1, "the nearest of 3 devices to CPUs 0-7 (NUMA distance 10, others 12 "},
+	{{2, 1, 0}, 3, 2, "the nearest of 3 devices to CPUs 0-7 (NUMA distance 10, others 12 "},
+	{{1, 2, 3}, 3, 0, "the nearest of 3 devices to CPUs 0-7 (NUMA distance 12, others 20 "},
+	{{0, 2}, 2, 0, "the nearest of 2 devices to CPUs 0-7 (NUMA distance 10, others 20 "},
+	{{2, 3}, 2, 1, "one of 2 devices, equally near to CPUs 0-7, number 1 of 2 for local_rank="},
+	{{0, 1, 0, 2}, 4, 2, "one of the nearest of 4 devices to CPUs 0-7 (NUMA distance 10, "},
+	{{2, 1, 1, 2, 1}, 5, 2, "one of the nearest of 5 devices to CPUs 0-7 (NUMA distance 12, "},
+};
+
+START_TEST(test_the_order_of_devices_does_not_matter)
+{
+	struct t_machine machine = sparse;
+
+	for (unsigned int i = 0; i < orders[_i].n; i++)
+		machine.devices[i] = (struct t_machine_device){0x11 + i, orders[_i].nodes[i]};
+	set_machine(&machine, 0);
+	bind_to("0-7");
+	ck_assert_uint_eq(choose("local_rank=1"), orders[_i].chosen);
+	ck_why(orders[_i].why);
+}
+END_TEST
+
+/* --- launchers --- */
+
+START_TEST(test_the_first_launcher_that_tells_a_rank)
+{
+	static const char *const variables[] = {
+		"SLURM_LOCALID",
+		"PMI_LOCAL_RANK",
+		"PALS_LOCAL_RANKID",
+		"OMPI_COMM_WORLD_LOCAL_RANK",
+		"MPI_LOCALRANKID",
+		"FLUX_TASK_LOCAL_ID",
+		"JSM_NAMESPACE_LOCAL_RANK",
+		"MV2_COMM_WORLD_LOCAL_RANK",
+	};
+	char wanted[80];
+
+	set_machine(&four, 0);
+	bind_to("0-127");
+	for (unsigned int i = 8; i-- > 0;) {
+		set_rank(variables[i], i + 1);
+		ck_assert_uint_eq(choose(""), (i + 1) % 4);
+		snprintf(wanted, sizeof(wanted), "number %u of 4 for %s=%u", (i + 1) % 4,
+			 variables[i], i + 1);
+		ck_why(wanted);
+	}
+	setenv(variables[0], "", 1);
+	setenv(variables[1], "1x", 1);
+	setenv(variables[2], "1000000", 1);
+	ck_assert_uint_eq(choose(""), 0);
+	ck_why("OMPI_COMM_WORLD_LOCAL_RANK=4");
+}
+END_TEST
+
+/* --- memory --- */
+
+START_TEST(test_a_choice_without_memory)
+{
+	unsigned int before;
+
+	set_machine(&sparse, _i);
+	bind_to("16-23");
+	ck_assert(!dofi_params_load(&params, "ofi", ""));
+	before = t_nblocks;
+	ck_assert_uint_eq(dofi_nic_choose(&params, equals, ndevices, &nic), 1);
+	ck_assert_uint_eq(t_nblocks, before);
+	t_blocks_left = 0;
+	ck_assert_uint_eq(dofi_nic_choose(&params, equals, ndevices, &nic), 0);
+	ck_assert_str_eq(nic.pci_text, "0000:11:00.0");
+	t_blocks_left = 1; /* the machine is not known then */
+	before = t_nblocks;
+	ck_assert_uint_eq(dofi_nic_choose(&params, equals, ndevices, &nic), 0);
+	ck_assert_uint_eq(t_nblocks, before);
+	ck_why("places are not known");
+}
+END_TEST
+
 /* --- the thread --- */
 
 static const char *thread_cpus(const char *words)
@@ -451,6 +539,23 @@ START_TEST(test_thread_runs_near_the_device_within_the_process)
 }
 END_TEST
 
+/* Then the thread runs where the program does. */
+START_TEST(test_thread_of_a_device_whose_place_is_not_known)
+{
+	set_machine(&sparse, 0);
+	ndevices = 1;
+	bind_to("0-31");
+	ck_assert_str_eq(thread_cpus(""), "0-7");
+	affinity_error = EINVAL;
+	ck_assert_str_eq(thread_cpus(""), "anywhere");
+	affinity_error = 0;
+	devices[0].bus.attr.pci.bus_id = 0x99;
+	ck_assert_str_eq(thread_cpus(""), "anywhere");
+	devices[0].bus.bus_type = FI_BUS_UNKNOWN;
+	ck_assert_str_eq(thread_cpus(""), "anywhere");
+}
+END_TEST
+
 START_TEST(test_invalid_parameters_are_refused)
 {
 	static const char *const words[] = {"affinity=far",   "affinity=3-1", "affinity=1,,2",
@@ -463,178 +568,6 @@ START_TEST(test_invalid_parameters_are_refused)
 		ck_assert_msg(dofi_nic_check("ofi", &params), "%s", words[i]);
 		ck_assert_msg(strstr(t_captured(fd), words[i]) != NULL, "%s", words[i]);
 	}
-}
-END_TEST
-
-/* --- addresses of PCI and subnets --- */
-
-START_TEST(test_pci_addresses)
-{
-	struct fi_pci_attr pci;
-
-	ck_assert(dofi_pci_parse(&pci, "0001:3b:1f.7"));
-	ck_assert(pci.domain_id == 1 && pci.bus_id == 0x3b && pci.device_id == 0x1f &&
-		  pci.function_id == 7);
-	ck_assert(dofi_pci_parse(&pci, "3B:00.1"));
-	ck_assert(pci.domain_id == 0 && pci.bus_id == 0x3b && pci.function_id == 1);
-	ck_assert(!dofi_pci_parse(&pci, "3b:00"));
-	ck_assert(!dofi_pci_parse(&pci, "0000:3b:20.0"));
-	ck_assert(!dofi_pci_parse(&pci, "0000:3b:00.0x"));
-	ck_assert(!dofi_pci_parse(&pci, ""));
-}
-END_TEST
-
-static bool within(const char *subnet, const char *addr)
-{
-	struct sockaddr_storage storage;
-	struct dofi_subnet s;
-
-	ck_assert_msg(dofi_subnet_parse(&s, subnet), "%s", subnet);
-	ck_assert(dofi_addr_parse(addr, &storage));
-	return dofi_subnet_has(&s, &storage);
-}
-
-START_TEST(test_subnets)
-{
-	static const char *const wrong[] = {"",
-					    "192.0.2.0/33",
-					    "192.0.2.0/",
-					    "192.0.2/24",
-					    "192.0.2.0/2x",
-					    "2001:db8::/129",
-					    "/8",
-					    "an-address-that-is-longer-than-any-address-can-be/24"};
-	struct dofi_subnet s;
-
-	ck_assert(within("192.0.2.0/24", "192.0.2.255") && !within("192.0.2.0/24", "192.0.3.0"));
-	ck_assert(within("192.0.2.128/25", "192.0.2.129") &&
-		  !within("192.0.2.128/25", "192.0.2.127"));
-	ck_assert(within("0.0.0.0/0", "198.51.100.1") && !within("0.0.0.0/0", "2001:db8::1"));
-	ck_assert(within("192.0.2.7", "192.0.2.7") && !within("192.0.2.7", "192.0.2.6"));
-	ck_assert(within("2001:db8:1::/48", "2001:db8:1:2::3") &&
-		  !within("2001:db8:1::/48", "2001:db8:2::3"));
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		ck_assert_msg(!dofi_subnet_parse(&s, wrong[i]), "%s", wrong[i]);
-}
-END_TEST
-
-/* As far as the subnet reaches, each bit counts, and none behind. */
-START_TEST(test_each_bit_of_a_subnet)
-{
-	for (unsigned int size = 0; size <= 32; size++) {
-		char subnet[64], addr[64];
-
-		snprintf(subnet, sizeof(subnet), "170.85.170.85/%u", size);
-		ck_assert_msg(within(subnet, "170.85.170.85"), "%s", subnet);
-		for (unsigned int bit = 0; bit < 32; bit++) {
-			unsigned int a = 0xaa55aa55u ^ (0x80000000u >> bit);
-
-			snprintf(addr, sizeof(addr), "%u.%u.%u.%u", a >> 24, a >> 16 & 255,
-				 a >> 8 & 255, a & 255);
-			ck_assert_msg(within(subnet, addr) == (bit >= size), "%s in %s", addr,
-				      subnet);
-		}
-	}
-	ck_assert(within("2001:db8::7/128", "2001:db8::7"));
-	ck_assert(!within("2001:db8::7/128", "2001:db8::6"));
-}
-END_TEST
-
-/* Lists as the kernel writes them, and texts that are none. */
-START_TEST(test_lists_of_cpus)
-{
-	static const char *const wrong[] = {"",   "x",    "1x",  "1-",    "1-x",  "3-1",
-					    "1,", "1,,2", "1 2", "00001", "9999", "1-9999"};
-	struct dofi_cpus cpus;
-	char text[64];
-
-	ck_assert(dofi_cpus_parse(&cpus, "0-3,8,10-11"));
-	ck_assert_str_eq(dofi_cpus_text(&cpus, text, sizeof(text)), "0-3,8,10-11");
-	/* The library counts no CPUs beyond. */
-	snprintf(text, sizeof(text), "2,%u", DOFI_CPUS_MAX);
-	ck_assert(!dofi_cpus_parse(&cpus, text));
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		ck_assert_msg(!dofi_cpus_parse(&cpus, wrong[i]), "%s", wrong[i]);
-}
-END_TEST
-
-/* Of the whole set each CPU counts, and no memory behind it is used. */
-START_TEST(test_sets_of_cpus)
-{
-	static const unsigned int cpus[] = {0, 1, 63, 64, 65, 500, DOFI_CPUS_MAX - 1};
-	static const struct dofi_cpus none;
-	struct {
-		struct dofi_cpus set;
-		unsigned long behind;
-	} all, one, both;
-	char text[32], wanted[32];
-
-	memset(&all, 0xff, sizeof(all));
-	ck_assert_str_eq(dofi_cpus_text(&all.set, text, sizeof(text)), "0-8191");
-	for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
-		struct dofi_cpus rest = all.set;
-
-		memset(&one, 0, sizeof(one));
-		ck_assert(dofi_cpus_empty(&one.set));
-		one.behind = 1;
-		ck_assert(dofi_cpus_empty(&one.set));
-		dofi_cpus_add(&one.set, cpus[i]);
-		ck_assert(!dofi_cpus_empty(&one.set));
-		memset(&both, 0, sizeof(both));
-		dofi_cpus_and(&both.set, &one.set, &all.set);
-		ck_assert_mem_eq(&both.set, &one.set, sizeof(one.set));
-		ck_assert_uint_eq(both.behind, 0);
-		rest.bits[cpus[i] / (8 * sizeof(long))] ^= 1ul << cpus[i] % (8 * sizeof(long));
-		dofi_cpus_and(&both.set, &one.set, &rest);
-		ck_assert(dofi_cpus_empty(&both.set));
-		all.behind = 0;
-		ck_assert(dofi_cpus_within(&one.set, &all.set));
-		all.behind = ~0ul;
-		ck_assert(!dofi_cpus_within(&one.set, &rest));
-		ck_assert(!dofi_cpus_within(&all.set, &rest));
-		ck_assert(dofi_cpus_within(&none, &one.set));
-		snprintf(wanted, sizeof(wanted), "%u", cpus[i]);
-		ck_assert_str_eq(dofi_cpus_text(&one.set, text, sizeof(text)), wanted);
-		ck_assert(dofi_cpus_parse(&both.set, text));
-		ck_assert_mem_eq(&both.set, &one.set, sizeof(one.set));
-	}
-}
-END_TEST
-
-START_TEST(test_a_list_of_cpus_that_is_cut_off)
-{
-	static const char whole[] = "0-3,8,10-11";
-	struct dofi_cpus cpus;
-	char text[32];
-
-	ck_assert(dofi_cpus_parse(&cpus, whole));
-	for (size_t size = 1; size <= sizeof(whole) + 1; size++) {
-		memset(text, '#', sizeof(text));
-		dofi_cpus_text(&cpus, text, size);
-		ck_assert_uint_lt(strnlen(text, size), size);
-		ck_assert_int_eq(strncmp(text, whole, strlen(text)), 0);
-		ck_assert_int_eq(text[size], '#');
-	}
-	ck_assert_str_eq(dofi_cpus_text(&cpus, text, sizeof(whole)), whole);
-}
-END_TEST
-
-START_TEST(test_binding_a_thread)
-{
-	struct dofi_cpus cpus;
-	cpu_set_t now;
-
-	ck_assert_int_eq(__real_sched_getaffinity(0, sizeof(now), &now), 0);
-	for (unsigned int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &now)) {
-			memset(&cpus, 0, sizeof(cpus));
-			dofi_cpus_add(&cpus, cpu);
-		}
-	ck_assert_int_eq(dofi_cpus_bind(&cpus), 0);
-	ck_assert_int_eq(__real_sched_getaffinity(0, sizeof(now), &now), 0);
-	ck_assert_int_eq(CPU_COUNT(&now), 1);
-	memset(&cpus, 0, sizeof(cpus));
-	ck_assert_int_eq(dofi_cpus_bind(&cpus), EINVAL);
 }
 END_TEST
 
@@ -664,98 +597,6 @@ START_TEST(test_the_thread_goes_where_its_device_is)
 }
 END_TEST
 
-START_TEST(test_virtual_interfaces)
-{
-	static const char *const real[] = {"eth0", "ib0", "bond0", "eth0.5", "br0", "unknown"};
-	static const char *const virt[] = {"docker0", "veth1", "vxlan1", "tun0"};
-	struct fi_pci_attr pci;
-
-	t_machine_put("devices/pci0000:00/0000:3b:00.0/net/eth0/address", "");
-	t_machine_put("devices/pci0000:00/0000:00:05.0/virtio3/net", NULL);
-	t_machine_link("class/net/eth0/device", "devices/pci0000:00/0000:3b:00.0");
-	t_machine_link("class/net/ib0/device", "devices/pci0000:00/0000:00:05.0/virtio3");
-	t_machine_put("class/net/bond0/lower_eth0", NULL);
-	t_machine_put("class/net/eth0.5/lower_bond0", NULL);
-	t_machine_put("class/net/br0/lower_eth0.5", NULL);
-	t_machine_put("class/net/veth1", NULL);
-	t_machine_put("class/net/docker0/lower_veth1", NULL);
-	t_machine_put("class/net/docker0/lower_gone", NULL);
-	t_machine_put("class/net/docker0/uevent", "DEVTYPE=bridge\nINTERFACE=docker0\n");
-	t_machine_put("class/net/vxlan1/lower_eth0", NULL);
-	t_machine_put("class/net/vxlan1/uevent", "DEVTYPE=vxlan\n");
-	t_machine_put("class/net/tun0", NULL);
-	for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++)
-		ck_assert_msg(!dofi_netdev_is_virtual(real[i]), "%s", real[i]);
-	for (size_t i = 0; i < sizeof(virt) / sizeof(virt[0]); i++)
-		ck_assert_msg(dofi_netdev_is_virtual(virt[i]), "%s", virt[i]);
-	ck_assert(dofi_netdev_pci("eth0", &pci) && pci.bus_id == 0x3b);
-	ck_assert(dofi_netdev_pci("ib0", &pci) && pci.device_id == 5);
-	ck_assert(!dofi_netdev_pci("veth1", &pci));
-	ck_assert(!dofi_netdev_pci("../net/eth0", &pci));
-}
-END_TEST
-
-static int open_files(void)
-{
-	int n = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
-}
-
-/* Interfaces lie on others, up to four deep; the kernel allows no circle, but a file may tell it.
- */
-START_TEST(test_interfaces_on_interfaces)
-{
-	int before = open_files();
-
-	t_machine_put("class/net/eth0/device", NULL);
-	t_machine_put("class/net/bond1/lower_eth0", NULL);
-	t_machine_put("class/net/bond1/uevent", "DEVTYPE=bond\nINTERFACE=bond1\n");
-	t_machine_put("class/net/two/lower_bond1", NULL);
-	t_machine_put("class/net/three/lower_two", NULL);
-	t_machine_put("class/net/four/lower_three", NULL);
-	t_machine_put("class/net/five/lower_four", NULL);
-	t_machine_put("class/net/ring0/lower_ring1", NULL);
-	t_machine_put("class/net/ring1/lower_ring0", NULL);
-	t_machine_put("class/net/geneve0/lower_eth0", NULL);
-	t_machine_put("class/net/geneve0/uevent", "INTERFACE=geneve0\nDEVTYPE=geneve\n");
-	ck_assert(!dofi_netdev_is_virtual("bond1"));
-	ck_assert(!dofi_netdev_is_virtual("four"));
-	ck_assert(dofi_netdev_is_virtual("five"));
-	ck_assert(dofi_netdev_is_virtual("ring0"));
-	ck_assert(dofi_netdev_is_virtual("geneve0"));
-	ck_assert_int_eq(open_files(), before);
-}
-END_TEST
-
-/* A folder with a name that no interface can have is none. */
-START_TEST(test_names_of_interfaces)
-{
-	static const struct {
-		const char *name;
-		bool can_be;
-	} names[] = {{"fifteen-letters", true},
-		     {"sixteen--letters", false},
-		     {"", false},
-		     {"../net/veth1", false}};
-	struct fi_pci_attr pci;
-	char path[64];
-
-	t_machine_put("devices/pci0000:00/0000:3b:00.0/net", NULL);
-	t_machine_put("class/net/veth1", NULL);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "class/net/%s", names[i].name);
-		t_machine_put(path, NULL);
-		ck_assert_int_eq(dofi_netdev_is_virtual(names[i].name), names[i].can_be);
-		snprintf(path, sizeof(path), "class/net/%s/device", names[i].name);
-		t_machine_link(path, "devices/pci0000:00/0000:3b:00.0");
-		ck_assert_int_eq(dofi_netdev_pci(names[i].name, &pci), names[i].can_be);
-	}
-}
-END_TEST
-
 /* The loopback is ours without an interface; an address of documentation is no host's. */
 START_TEST(test_addresses_of_this_host)
 {
@@ -771,49 +612,6 @@ START_TEST(test_addresses_of_this_host)
 		ck_assert(dofi_addr_parse(foreign[i], &addr));
 		ck_assert_msg(!dofi_netdev_is_ours(&addr), "%s", foreign[i]);
 	}
-}
-END_TEST
-
-/* --- control groups; the linker redirects fopen --- */
-
-static const char *cgroup; /* what the kernel tells of this process; NULL: nothing */
-
-FILE *__real_fopen(const char *path, const char *mode);
-T_STAND_IN FILE *__wrap_fopen(const char *path, const char *mode);
-FILE *__wrap_fopen(const char *path, const char *mode)
-{
-	if (strcmp(path, "/proc/self/cgroup") != 0)
-		return __real_fopen(path, mode);
-	return cgroup ? fmemopen((void *)(uintptr_t)cgroup, strlen(cgroup), mode) : NULL;
-}
-
-/* A group without CPUs of its own has those of the nearest group above it. */
-START_TEST(test_cpus_of_the_control_group)
-{
-	static const struct {
-		const char *cgroup, *cpus; /* NULL: not known */
-	} cases[] = {
-		{"0::/job/step\n", "4-5"}, {"0::/job/step/task\n", "4-5"},
-		{"0::/job\n", "4-7"},      {"0::/other\n", "0-7"},
-		{"0::/\n", "0-7"},         {"0::/bad\n", NULL},
-		{"1:cpu:/job\n", NULL},    {NULL, NULL},
-	};
-	struct dofi_cpus cpus;
-	char list[64];
-
-	t_machine_put("fs/cgroup/job/step/cpuset.cpus.effective", "4-5\n");
-	t_machine_put("fs/cgroup/job/cpuset.cpus.effective", "4-7\n");
-	t_machine_put("fs/cgroup/cpuset.cpus.effective", "0-7\n");
-	t_machine_put("fs/cgroup/bad/cpuset.cpus.effective", "all\n");
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		cgroup = cases[i].cgroup;
-		ck_assert_int_eq(__real_dofi_cpus_of_group(&cpus), cases[i].cpus != NULL);
-		if (cases[i].cpus)
-			ck_assert_str_eq(dofi_cpus_text(&cpus, list, sizeof(list)), cases[i].cpus);
-	}
-	t_machine_put("fs/cgroup/cpuset.cpus.effective", "");
-	cgroup = "0::/other\n";
-	ck_assert(!__real_dofi_cpus_of_group(&cpus));
 }
 END_TEST
 
@@ -855,7 +653,6 @@ int main(void)
 	tcase_add_loop_test(tc, test_a_process_whose_cpus_are_not_known, 0, T_SOURCES);
 	tcase_add_test(tc, test_a_kernel_without_numa);
 	tcase_add_test(tc, test_nodes_with_gaps);
-	tcase_add_test(tc, test_cpus_of_the_control_group);
 	tcase_add_loop_test(tc, test_without_a_launcher_the_first_device_is_used, 0, T_SOURCES);
 	tcase_add_test(tc, test_without_localities_processes_spread_by_rank);
 #ifdef HAVE_HWLOC
@@ -866,18 +663,13 @@ int main(void)
 	tcase_add_test(tc, test_what_is_known_of_the_device);
 	tcase_add_test(tc, test_ranks_have_up_to_six_digits);
 	tcase_add_test(tc, test_thread_runs_near_the_device_within_the_process);
+	tcase_add_test(tc, test_thread_of_a_device_whose_place_is_not_known);
+	tcase_add_loop_test(tc, test_the_order_of_devices_does_not_matter, 0,
+			    (int)(sizeof(orders) / sizeof(orders[0])));
+	tcase_add_test(tc, test_the_first_launcher_that_tells_a_rank);
+	tcase_add_loop_test(tc, test_a_choice_without_memory, 0, T_SOURCES);
 	tcase_add_test(tc, test_invalid_parameters_are_refused);
-	tcase_add_test(tc, test_pci_addresses);
-	tcase_add_test(tc, test_subnets);
-	tcase_add_test(tc, test_each_bit_of_a_subnet);
-	tcase_add_test(tc, test_lists_of_cpus);
-	tcase_add_test(tc, test_sets_of_cpus);
-	tcase_add_test(tc, test_a_list_of_cpus_that_is_cut_off);
-	tcase_add_test(tc, test_binding_a_thread);
 	tcase_add_test(tc, test_the_thread_goes_where_its_device_is);
-	tcase_add_test(tc, test_virtual_interfaces);
-	tcase_add_test(tc, test_interfaces_on_interfaces);
-	tcase_add_test(tc, test_names_of_interfaces);
 	tcase_add_test(tc, test_addresses_of_this_host);
 	tcase_add_loop_test(tc, test_this_machine, 0, T_SOURCES);
 	suite_add_tcase(suite, tc);

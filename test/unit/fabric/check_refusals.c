@@ -101,6 +101,49 @@ START_TEST(test_more_refusals_than_the_list_has_room_for)
 }
 END_TEST
 
+static void refuse(struct dofi_refusals *refusals, const char *domain, const char *provider)
+{
+	struct candidate candidate = tcp_eth0;
+	struct fi_info *info;
+
+	candidate.domain = domain;
+	candidate.provider = provider;
+	info = make_info(&candidate, NULL);
+	dofi_refusals_add(refusals, info, "why");
+	fi_freeinfo(info);
+}
+
+/* Each domain once, whatever the names of the others contain. */
+START_TEST(test_domains_of_a_refusal)
+{
+	static const char *const domains[] = {"eth01", "eth0", "xeth0", "eth0",
+					      "eth01", "th0",  "eth"};
+	static struct dofi_refusals refusals;
+
+	for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++)
+		refuse(&refusals, domains[i], "tcp");
+	refuse(&refusals, "eth0", "shm");
+	ck_assert_uint_eq(refusals.n, 2);
+	ck_assert_str_eq(refusals.list[0].domains, "eth01, eth0, xeth0, th0, eth");
+	ck_assert_str_eq(refusals.list[1].domains, "eth0");
+}
+END_TEST
+
+START_TEST(test_more_domains_than_a_refusal_has_room_for)
+{
+	static struct dofi_refusals refusals;
+	char domain[16];
+
+	for (int i = 0; i < 60; i++) {
+		snprintf(domain, sizeof(domain), "device%08d", i);
+		refuse(&refusals, domain, "tcp");
+	}
+	ck_assert_uint_eq(strlen(refusals.list[0].domains), sizeof(refusals.list[0].domains) - 1);
+	ck_assert_str_eq(refusals.list[1].provider, "");
+	ck_assert_uint_eq(refusals.n, 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("refusals");
@@ -112,5 +155,7 @@ int main(void)
 	tcase_add_test(tc, test_success_logs_nothing);
 	tcase_add_test(tc, test_a_candidate_without_names);
 	tcase_add_test(tc, test_more_refusals_than_the_list_has_room_for);
+	tcase_add_test(tc, test_domains_of_a_refusal);
+	tcase_add_test(tc, test_more_domains_than_a_refusal_has_room_for);
 	return run_choices(suite, tc);
 }

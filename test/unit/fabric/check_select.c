@@ -471,6 +471,201 @@ START_TEST(test_a_choice_leaves_no_memory)
 END_TEST
 #endif
 
+/* --- without memory; the linker redirects these calls --- */
+
+static struct {
+	const char *call;
+	int left; /* calls before the one that fails; -1: none fails */
+} failing = {"", -1};
+static int infos; /* that exist */
+
+struct fi_info *__real_fi_dupinfo(const struct fi_info *info);
+struct fi_info *__wrap_fi_dupinfo(const struct fi_info *info);
+void __real_fi_freeinfo(struct fi_info *info);
+void __wrap_fi_freeinfo(struct fi_info *info);
+char *__real_strdup(const char *text);
+T_STAND_IN char *__wrap_strdup(const char *text);
+void *__real_calloc(size_t n, size_t size);
+T_STAND_IN void *__wrap_calloc(size_t n, size_t size);
+FILE *__real_open_memstream(char **text_p, size_t *size_p);
+T_STAND_IN FILE *__wrap_open_memstream(char **text_p, size_t *size_p);
+
+static bool fails(const char *call)
+{
+	return !making && !strcmp(failing.call, call) && failing.left >= 0 && !failing.left--;
+}
+
+struct fi_info *__wrap_fi_dupinfo(const struct fi_info *info)
+{
+	struct fi_info *copy = fails("fi_dupinfo") ? NULL : __real_fi_dupinfo(info);
+
+	infos += copy != NULL;
+	return copy;
+}
+
+void __wrap_fi_freeinfo(struct fi_info *info)
+{
+	for (const struct fi_info *at = info; at; at = at->next)
+		infos--;
+	__real_fi_freeinfo(info);
+}
+
+char *__wrap_strdup(const char *text)
+{
+	/* Check also copies texts. */
+	return text == params.provider && fails("strdup") ? NULL : __real_strdup(text);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails("calloc") ? NULL : __real_calloc(n, size);
+}
+
+FILE *__wrap_open_memstream(char **text_p, size_t *size_p)
+{
+	return fails("open_memstream") ? NULL : __real_open_memstream(text_p, size_p);
+}
+
+#define NO -FI_ENOMEM
+
+/* What a choice returns if each call in turn fails, and then none. */
+static const struct {
+	const char *call, *words;
+	int calls, ret[10];
+} memories[] = {
+	/* the hints of each row; the choice; the hints with atomic operations, that choice */
+	{"fi_dupinfo", "provider=verbs", 8, {NO, NO, NO, NO, NO, 0, 0, 0}},
+	{"fi_dupinfo", "domain=none", 6, {NO, NO, NO, NO, -FI_ENODATA, -FI_ENODATA}},
+	{"fi_dupinfo", "provider=cxi", 6, {NO, NO, NO, NO, NO, 0}},
+	/* the name of the provider in each hints */
+	{"strdup", "provider=verbs", 6, {NO, NO, NO, NO, 0, 0}},
+	{"strdup", "provider=none", 6, {NO, NO, NO, NO, -FI_ENODATA, -FI_ENODATA}},
+	/* the search, and the choice of a device */
+	{"calloc", "provider=cxi local_rank=1", 4, {NO, 0, 0, 0}},
+	/* messages that are not written */
+	{"open_memstream", "domain=none", 2, {-FI_ENODATA, -FI_ENODATA}},
+	{"open_memstream", "provider=cxi domain=cxi1 log=info", 2, {0, 0}},
+};
+
+START_TEST(test_a_choice_without_memory)
+{
+	struct candidate card = mlx5;
+	int ret;
+
+	t_capture(STDERR_FILENO);
+	t_machine_set(&two_cards);
+	card.caps |= FI_ATOMIC;
+	MACHINE(&card, &cxi0, &cxi1);
+	running_version = FI_VERSION(2, 6);
+	for (int i = 0; i < memories[_i].calls; i++) {
+		failing.call = memories[_i].call;
+		failing.left = i;
+		ret = choose("ofi", memories[_i].words);
+		ck_assert_msg(ret == memories[_i].ret[i], "call %d: %d", i, ret);
+		/* The last run was the first without a failure. */
+		ck_assert_int_eq(failing.left >= 0, i == memories[_i].calls - 1);
+		failing.left = -1;
+		if (!ret)
+			fi_freeinfo(chosen);
+		ck_assert_int_eq(infos, 0);
+	}
+}
+END_TEST
+
+/* A fabric that can't tell its variant with atomic operations is used without them. */
+START_TEST(test_atomic_operations_that_need_memory)
+{
+	struct candidate card = mlx5;
+
+	card.caps |= FI_ATOMIC;
+	MACHINE(&card);
+	running_version = FI_VERSION(2, 6);
+	for (int i = 5; i < 8; i++) {
+		failing.call = "fi_dupinfo";
+		failing.left = i;
+		ck_assert_int_eq(choose("ofi", "provider=verbs"), 0);
+		ck_assert_int_eq((chosen->caps & FI_ATOMIC) != 0, i == 7);
+		fi_freeinfo(chosen);
+	}
+}
+END_TEST
+
+/* The message about a provider names each mode of registrations that no transport knows. */
+START_TEST(test_a_provider_that_insists_on_all_modes)
+{
+	struct candidate all = odd_rdm;
+
+	all.mr_mode = FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
+		      FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT | FI_MR_ENDPOINT | FI_MR_HMEM;
+	MACHINE(&all);
+	ck_has(none_for("ofi", ""), "odd_rdm (odd1): does not offer what the rdm transport needs: "
+				    "it insists on FI_MR_RAW");
+}
+END_TEST
+
+static void spoil_link(struct fi_info *info)
+{
+	if (!strcmp(info->domain_attr->name, "cxi1"))
+		info->nic->link_attr->state = FI_LINK_DOWN;
+}
+
+static void spoil_bus(struct fi_info *info)
+{
+	if (!strcmp(info->domain_attr->name, "cxi1")) {
+		free(info->nic->bus_attr);
+		info->nic->bus_attr = NULL;
+	}
+}
+
+static void spoil_nic(struct fi_info *info)
+{
+	if (!strcmp(info->domain_attr->name, "cxi1")) {
+		fi_close(&info->nic->fid);
+		info->nic = NULL;
+	}
+}
+
+/* Of two cards the second can't replace the first. */
+START_TEST(test_a_card_that_is_not_equal)
+{
+	static void (*const spoils[])(struct fi_info * info) = {spoil_link, spoil_bus, spoil_nic};
+
+	t_machine_set(&two_cards);
+	MACHINE(&cxi0, &cxi1);
+	spoil = spoils[_i];
+	ck_assert_int_eq(choose("ofi", "local_rank=1"), 0);
+	ck_assert_str_eq(chosen->domain_attr->name, "cxi0");
+	fi_freeinfo(chosen);
+}
+END_TEST
+
+static void number_card(struct fi_info *info)
+{
+	static unsigned int number;
+	char name[16];
+
+	snprintf(name, sizeof(name), "cxi%u", number++ % 70);
+	free(info->domain_attr->name);
+	info->domain_attr->name = strdup(name);
+}
+
+/* A host with more cards than the library compares. */
+START_TEST(test_more_cards_than_are_compared)
+{
+	t_machine_set(&two_cards);
+	memset(machine, 0, sizeof(machine));
+	for (int i = 0; i < 70; i++)
+		machine[i] = &cxi0;
+	spoil = number_card;
+	ck_assert_int_eq(choose("ofi", "local_rank=63"), 0);
+	ck_assert_str_eq(chosen->domain_attr->name, "cxi63");
+	fi_freeinfo(chosen);
+	ck_assert_int_eq(choose("ofi", "local_rank=64"), 0);
+	ck_assert_str_eq(chosen->domain_attr->name, "cxi0");
+	fi_freeinfo(chosen);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("select");
@@ -503,6 +698,12 @@ int main(void)
 	tcase_add_test(tc, test_a_card_that_is_listed_twice);
 	tcase_add_test(tc, test_the_choice_is_told);
 	tcase_add_test(tc, test_no_choice_tells_what_was_asked_for);
+	tcase_add_loop_test(tc, test_a_choice_without_memory, 0,
+			    (int)(sizeof(memories) / sizeof(memories[0])));
+	tcase_add_test(tc, test_atomic_operations_that_need_memory);
+	tcase_add_test(tc, test_a_provider_that_insists_on_all_modes);
+	tcase_add_loop_test(tc, test_a_card_that_is_not_equal, 0, 3);
+	tcase_add_test(tc, test_more_cards_than_are_compared);
 #if T_HOOKS
 	tcase_add_loop_test(tc, test_a_choice_leaves_no_memory, 0, 3);
 #endif

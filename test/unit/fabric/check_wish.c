@@ -2,6 +2,7 @@
 /* What the parameters of an IA ask of its device. */
 #include "simulated_offers.h"
 
+#include "base/addr.h"
 #include "fabric/select.h"
 #include "fabric/wish.h"
 
@@ -31,6 +32,16 @@ static void forget_address(struct fi_info *info)
 	free(info->src_addr);
 	info->src_addr = NULL;
 	info->src_addrlen = 0;
+}
+
+static void take_for_something_else(struct fi_info *info)
+{
+	forget_address(info);
+	if (!asked_node)
+		return;
+	free(info->domain_attr->name);
+	info->domain_attr->name = strdup("that");
+	asked_node = NULL;
 }
 
 START_TEST(test_foreign_or_bad_address_is_explained)
@@ -148,7 +159,7 @@ START_TEST(test_address_of_a_fabric_without_addresses)
 	MACHINE(&shm);
 	ck_choice("ofi-shm", "addr=127.0.0.9", "shm", "127.0.0.9");
 	resolves_node = true; /* it takes the address for something else */
-	spoil = forget_address;
+	spoil = take_for_something_else;
 	ck_choice("ofi-shm", "addr=127.0.0.9", "shm", "127.0.0.9");
 }
 END_TEST
@@ -166,6 +177,47 @@ START_TEST(test_host_without_addresses)
 	fi_freeinfo(chosen);
 }
 END_TEST
+
+/* Such a fabric tells no address of its own. */
+START_TEST(test_address_of_a_fabric_that_listens_everywhere)
+{
+	static const struct {
+		const char *own, *words, *addr; /* NULL: none */
+	} cases[] = {
+		{"0.0.0.0", "", "198.51.100.7"},
+		{"::", "", "198.51.100.7"},
+		{"192.0.2.2", "", "192.0.2.2"},
+		{"192.0.2.2", "addr=127.0.0.9", "127.0.0.9"},
+		{"0.0.0.0", "subnet=198.51.100.0/24", "198.51.100.7"},
+		{"0.0.0.0", "subnet=203.0.113.0/24", NULL},
+		{"0.0.0.0", "subnet=nonsense", "198.51.100.7"},
+	};
+	int fd = t_capture(STDERR_FILENO);
+	struct sockaddr_storage addr;
+	char text[DOFI_ADDR_TEXT];
+
+	netdevs = OF_THE_CARD;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fi_info *info = make_info(&tcp_eth0, cases[i].own);
+
+		ck_assert(!dofi_params_load(&params, "ofi", cases[i].words));
+		ck_assert_int_eq(dofi_select_addr("ofi", &params, info, &addr),
+				 cases[i].addr ? 0 : -EADDRNOTAVAIL);
+		if (cases[i].addr) /* without a port */
+			ck_assert_str_eq(dofi_addr_text(&addr, text), cases[i].addr);
+		fi_freeinfo(info);
+	}
+	ck_has(t_captured(fd), "IA ofi: this host has no IP address to listen at");
+}
+END_TEST
+
+/* --- objections --- */
+
+static void no_link(struct fi_info *info)
+{
+	free(info->nic->link_attr);
+	info->nic->link_attr = NULL;
+}
 
 static struct dofi_wish wish = {.ia_name = "ofi", .params = &params};
 
@@ -210,6 +262,79 @@ START_TEST(test_address_of_a_process_without_descriptors)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	ck_assert_int_eq(ret, -EMFILE);
 	ck_has(t_captured(fd), strerror(EMFILE));
+}
+END_TEST
+
+static const struct {
+	const char *words;
+	const struct candidate *offer;
+	const char *objection; /* NULL: none */
+} objections[] = {
+	{"", &tcp_eth0, NULL},
+	{"", &mlx5, NULL},
+	{"", &mlx5_down, "its link is down"},
+	{"", &tcp_eth0_ll, "its address is link-local, which DAT addresses can't tell apart"},
+	{"domain=eth0", &tcp_eth0, NULL},
+	{"domain=eth1", &tcp_eth0, "another domain is asked for"},
+	{"domain=cxi0", &cxi0, NULL},
+	{"domain=hsn0", &cxi0, NULL},
+	{"domain=hsn0", &cxi1, "another domain is asked for"},
+	{"domain=hsn0", &efa, "another domain is asked for"},
+	{"addr=127.0.0.1", &tcp_lo, NULL},
+	{"addr=127.0.0.2", &tcp_lo, "another address is asked for"},
+	{"addr=127.0.0.1", &cxi0, NULL},
+	{"subnet=127.0.0.0/8", &tcp_lo, NULL},
+	{"subnet=127.0.0.0/8", &tcp_eth0, "another subnet is asked for"},
+	{"subnet=198.51.100.0/24", &cxi0, NULL},
+	{"subnet=198.51.100.0/24", &cxi1, "another subnet is asked for"},
+	{"subnet=198.51.100.0/24", &efa, "another subnet is asked for"},
+	{"pci=11:00.0", &cxi0, NULL},
+	{"pci=11:00.0", &cxi1, "another PCI device is asked for"},
+	{"pci=11:00.0", &tcp_eth0, "another PCI device is asked for"},
+};
+
+/* Interface hsn0 has an address and lies on the card cxi0. */
+START_TEST(test_each_objection)
+{
+	const struct candidate *offer = objections[_i].offer;
+	struct fi_info *info = make_info(offer, offer->addr);
+	struct sockaddr_storage addr;
+	const char *objection;
+
+	t_machine_put("devices/0000:11:00.0", NULL);
+	t_machine_link("class/net/hsn1/device", "devices/0000:11:00.0");
+	t_machine_link("class/net/hsn0/device", "devices/0000:11:00.0");
+	netdevs = OF_THE_CARD;
+	ck_assert_int_eq(parse(objections[_i].words), 0);
+	if (offer->addr)
+		ck_assert(dofi_addr_parse(offer->addr, &addr));
+	objection = dofi_wish_objection(&wish, info, offer->addr ? &addr : NULL);
+	ck_assert_str_eq(objection ? objection : "none",
+			 objections[_i].objection ? objections[_i].objection : "none");
+	fi_freeinfo(info);
+}
+END_TEST
+
+/* A link that is not known may be up. */
+START_TEST(test_device_that_tells_no_link)
+{
+	struct fi_info *info = make_info(&mlx5_down, NULL);
+
+	ck_assert_int_eq(parse(""), 0);
+	ck_assert_str_eq(dofi_wish_objection(&wish, info, NULL), "its link is down");
+	no_link(info);
+	ck_assert_ptr_null(dofi_wish_objection(&wish, info, NULL));
+	fi_freeinfo(info);
+}
+END_TEST
+
+/* Nothing of an earlier wish is left. */
+START_TEST(test_wish_that_is_parsed_again)
+{
+	ck_assert_int_eq(parse("subnet=192.0.2.0/24 pci=11:00.0"), 0);
+	ck_assert(wish.has_subnet && wish.has_pci && !wish.has_addr);
+	ck_assert_int_eq(parse("addr=127.0.0.1"), 0);
+	ck_assert(!wish.has_subnet && !wish.has_pci && wish.has_addr);
 }
 END_TEST
 
@@ -263,5 +388,10 @@ int main(void)
 	tcase_add_test(tc, test_address_of_a_program_without_standard_input);
 	tcase_add_test(tc, test_address_of_a_process_without_descriptors);
 	tcase_add_test(tc, test_text_of_a_wish);
+	tcase_add_test(tc, test_address_of_a_fabric_that_listens_everywhere);
+	tcase_add_loop_test(tc, test_each_objection, 0,
+			    (int)(sizeof(objections) / sizeof(objections[0])));
+	tcase_add_test(tc, test_device_that_tells_no_link);
+	tcase_add_test(tc, test_wish_that_is_parsed_again);
 	return run_choices(suite, tc);
 }

@@ -2,6 +2,7 @@
 #include "simulated_offers.h"
 
 #include "base/addr.h"
+#include "fabric/requirements.h"
 #include "fabric/select.h"
 #include "fabric/topo.h"
 
@@ -50,13 +51,13 @@ const struct candidate cxi0 = {"cxi",    "cxi0",         NULL,         FI_EP_RDM
 const struct candidate cxi1 = {"cxi",    "cxi1",         NULL,         FI_EP_RDM,
 			       ANYWHERE, FI_MR_ENDPOINT, FI_ORDER_SAS, FI_LINK_UP};
 
-const struct candidate *machine[16];
+const struct candidate *machine[80];
 const char *installed[4];
 int machine_error;
 const char *asked_node;
 uint32_t asked_version;
 void (*spoil)(struct fi_info *info);
-bool resolves_node;
+bool resolves_node, making;
 
 static void put_addr(struct fi_info *info, const char *text)
 {
@@ -89,8 +90,10 @@ static int control_nic(struct fid *fid, int command, void *arg)
 	struct fid_nic *nic = (struct fid_nic *)(void *)fid, **dup_p = arg;
 
 	ck_assert_int_eq(command, FI_DUP);
+	making = true;
 	*dup_p =
 		make_nic(nic->link_attr->state, nic->bus_attr ? nic->bus_attr->attr.pci.bus_id : 0);
+	making = false;
 	return 0;
 }
 
@@ -154,6 +157,28 @@ static bool offers(const struct candidate *c, const struct fi_info *hints)
 	       (c->mr_mode & ~hints->domain_attr->mr_mode) == 0;
 }
 
+/* The hints are those of a row, without what the row does not tell if they ask for more. */
+static bool follow(const struct fi_info *hints, const struct dofi_requirements *row)
+{
+	bool more = hints->caps & FI_ATOMIC;
+
+	return hints->ep_attr->type == row->ep_type && (hints->caps & ~FI_ATOMIC) == row->caps &&
+	       hints->mode == row->mode && hints->domain_attr->mr_mode == row->mr_mode &&
+	       (more || (hints->domain_attr->cq_data_size == row->cq_data_size &&
+			 hints->domain_attr->resource_mgmt == row->queues &&
+			 hints->tx_attr->msg_order == row->order &&
+			 hints->rx_attr->msg_order == row->order));
+}
+
+static void ck_hints(const struct fi_info *hints)
+{
+	bool known = hints->ep_attr->type == FI_EP_UNSPEC && hints->mode == ~(uint64_t)0;
+
+	for (size_t i = 0; i < DOFI_NREQUIREMENTS; i++)
+		known |= follow(hints, &dofi_requirements[i]);
+	ck_assert(known);
+}
+
 int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		      const struct fi_info *hints, struct fi_info **info_p);
 
@@ -175,6 +200,7 @@ int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, u
 	asked_version = version;
 	ck_assert_uint_eq(flags, node ? FI_SOURCE | FI_NUMERICHOST : 0);
 	ck_assert_int_eq(hints->domain_attr->threading, FI_THREAD_SAFE);
+	ck_hints(hints);
 	if (node)
 		asked_node = node;
 	if (machine_error)
@@ -185,7 +211,9 @@ int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, u
 		if (!offers(c, hints) ||
 		    (node && !resolves_node && (!c->addr || strcmp(c->addr, node))))
 			continue;
+		making = true;
 		*tail = make_info(c, node ? node : c->addr);
+		making = false;
 		if (spoil)
 			spoil(*tail);
 		(*tail)->caps &= hints->caps | ~(FI_ATOMIC | FI_FENCE); /* it was not asked for */

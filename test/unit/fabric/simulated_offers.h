@@ -37,13 +37,14 @@ extern const struct candidate tcp_eth0, tcp_eth0_ll, tcp_eth0_v6, tcp_eth1, tcp_
 /* Where cxi0 and cxi1 are. */
 extern const struct t_machine two_cards;
 
-extern const struct candidate *machine[16];
+extern const struct candidate *machine[80];
 extern const char *installed[4]; /* providers that libfabric has, with or without a device */
 extern int machine_error;        /* error that fi_getinfo returns instead */
 extern const char *asked_node;   /* of the latest query that had one */
 extern uint32_t asked_version;
 extern void (*spoil)(struct fi_info *info); /* changes an offered info */
 extern bool resolves_node;                  /* the fake knows every address of 127.0.0.0/8 */
+extern bool making;                         /* an info is being made, not by the library */
 extern uint32_t running_version;
 
 /* The machine has these. */

@@ -2,6 +2,7 @@
 /* The parser of dat.conf. Compiled together with it, with DAT_CONF_DIR "etc", a relative path. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -356,6 +357,28 @@ START_TEST(test_directory_in_place_of_the_file_is_reported)
 }
 END_TEST
 
+#if T_HOOKS
+/* Each tool and each program reads the file once, but it is closed all the same. */
+START_TEST(test_reading_leaves_no_memory_and_no_descriptor)
+{
+	size_t before = 0;
+	int fd;
+
+	t_capture(STDERR_FILENO);
+	t_conf("# a comment\nbad\n");
+	fd = dup(STDERR_FILENO);
+	close(fd);
+	for (int i = 0; i < 50; i++) {
+		if (i == 5)
+			before = mallinfo2().uordblks;
+		datr_conf_load(&conf);
+	}
+	ck_assert_uint_le(mallinfo2().uordblks, before + 1000);
+	ck_assert_int_eq(dup(STDERR_FILENO), fd); /* still the lowest that is free */
+}
+END_TEST
+#endif
+
 /* The effects of DAT_DBG_TYPE and DAT_DBG_DEST. */
 static const struct {
 	const char *type;
@@ -429,6 +452,9 @@ int main(void)
 	tcase_add_test(search, test_without_any_file_there_are_no_entries);
 	tcase_add_test(search, test_unreadable_system_file_is_reported);
 	tcase_add_test(search, test_directory_in_place_of_the_file_is_reported);
+#if T_HOOKS
+	tcase_add_test(search, test_reading_leaves_no_memory_and_no_descriptor);
+#endif
 
 	suite_add_tcase(suite, log);
 	tcase_add_loop_test(log, test_log_goes_where_it_was_asked_to, 0, NUM_LOG_SETTINGS);

@@ -72,6 +72,34 @@ START_TEST(test_short_list_is_filled)
 }
 END_TEST
 
+START_TEST(test_list_of_one)
+{
+	DAT_PROVIDER_INFO one, *list[1] = {&one};
+	DAT_COUNT count = -1;
+
+	t_conf(LINE("a", "x") LINE("b", "x"));
+	ck_assert_uint_eq(dat_registry_list_providers(1, &count, list), DAT_SUCCESS);
+	ck_assert_int_eq(count, 1);
+	ck_assert_str_eq(one.ia_name, "a");
+}
+END_TEST
+
+#if T_DAT_MAJOR == 1
+/* A line of an older minor version stands for the default name. */
+START_TEST(test_older_line_of_the_default_name)
+{
+	DAT_IA_HANDLE ia;
+
+	t_capture(STDERR_FILENO);
+	t_conf("ofi u1.1 nonthreadsafe default " T_MODULE " fake.1.0 x y\n");
+	ck_assert_int_eq(list_all(), 1);
+	ck_assert_uint_eq(openv("ofi", MAJOR, MINOR, DAT_FALSE, &ia),
+			  NOT_FOUND(DAT_MINOR_NOT_FOUND));
+	assert_loads(0, 0);
+}
+END_TEST
+#endif
+
 /* REG-015, REG-016, REG-017 */
 START_TEST(test_list_checks_its_arguments)
 {
@@ -87,8 +115,13 @@ START_TEST(test_list_checks_its_arguments)
 	ck_assert_uint_eq(dat_registry_list_providers(2, NULL, list), BAD_ARG(2));
 	ck_assert_uint_eq(dat_registry_list_providers(2, &count, NULL), BAD_ARG(3));
 	memset(&one, 0x55, sizeof(one));
-	ck_assert_uint_eq(dat_registry_list_providers(2, &count, list), BAD_ARG(3));
-	ck_assert_int_eq(one.ia_name[0], 0x55);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_uint_eq(dat_registry_list_providers(2, &count, list), BAD_ARG(3));
+		ck_assert_int_eq(one.ia_name[0], 0x55);
+		list[1] = &one;
+		list[0] = NULL;
+	}
+	ck_free_for_others();
 }
 END_TEST
 
@@ -127,6 +160,10 @@ static void add_tests(Suite *suite)
 	tcase_add_test(tc, test_line_of_the_default_name_takes_its_place_in_the_list);
 	tcase_add_test(tc, test_short_list_is_filled);
 	tcase_add_test(tc, test_list_checks_its_arguments);
+	tcase_add_test(tc, test_list_of_one);
+#if T_DAT_MAJOR == 1
+	tcase_add_test(tc, test_older_line_of_the_default_name);
+#endif
 	tcase_add_test(tc, test_list_without_a_file_has_the_other_names);
 #if T_DAT_MAJOR == 2
 	tcase_add_test(tc, test_related_providers_are_not_supported);

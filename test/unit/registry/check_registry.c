@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The registry: registrations of providers, and how long their libraries stay loaded. */
 #include <dirent.h>
+#include <malloc.h>
 #include <sys/resource.h>
+
+#include "../../lib/t_hooks.h"
 
 #include "registry_world.h"
 
@@ -205,6 +208,24 @@ START_TEST(test_name_that_is_left_registered_goes_with_its_library)
 }
 END_TEST
 
+#if T_HOOKS
+/* Also of names that their libraries left registered. */
+START_TEST(test_rounds_leave_no_memory)
+{
+	static const char *const names[] = {"ib0", "ofi"};
+	size_t before = 0;
+
+	t_conf(LINE("ib0", "no-remove"));
+	for (int i = 0; i < 60; i++) {
+		if (i == 10)
+			before = mallinfo2().uordblks;
+		must_close(must_open(names[_i]));
+	}
+	ck_assert_uint_le(mallinfo2().uordblks, before + 4000);
+}
+END_TEST
+#endif
+
 START_TEST(test_further_name_of_a_loaded_library_keeps_it_loaded)
 {
 	DAT_IA_HANDLE first, second;
@@ -290,6 +311,9 @@ static void add_tests(Suite *suite)
 	tcase_add_test(tc, test_default_provider_that_does_not_offer_a_name);
 	tcase_add_test(tc, test_provider_that_can_not_open_or_close);
 	tcase_add_test(tc, test_name_that_is_left_registered_goes_with_its_library);
+#if T_HOOKS
+	tcase_add_loop_test(tc, test_rounds_leave_no_memory, 0, 2);
+#endif
 	tcase_add_test(tc, test_further_name_of_a_loaded_library_keeps_it_loaded);
 	tcase_add_test(tc, test_provider_may_open_ias_from_its_init);
 	tcase_add_test(tc, test_provider_that_opens_itself_from_its_init_is_not_found_there);

@@ -166,6 +166,33 @@ START_TEST(test_name_that_the_program_added_comes_before_the_lines)
 }
 END_TEST
 
+/* Also if it does not open. */
+START_TEST(test_lines_are_not_tried_for_a_name_that_the_program_added)
+{
+	static DAT_PROVIDER table = {.ia_open_func = open_answers};
+	DAT_PROVIDER_INFO info = make_info("own", MAJOR, MINOR, DAT_FALSE);
+
+	t_conf(LINE("own", "x"));
+	own_answer = T_ERR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
+	ck_assert_uint_eq(dat_registry_add_provider(&table, &info), DAT_SUCCESS);
+	assert_cannot_open("own", own_answer);
+	assert_loads(0, 0);
+	/* It is in use no more. */
+	ck_assert_uint_eq(dat_registry_remove_provider(&table, &info), DAT_SUCCESS);
+}
+END_TEST
+
+/* The provider of a default name is tried once. */
+START_TEST(test_default_provider_that_does_not_open)
+{
+	t_capture(STDERR_FILENO);
+	assert_cannot_open("ofi-fail-open", T_ERR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE));
+	assert_loads(1, 1);
+	ck_assert_int_eq(t_fake.opens, 1);
+	ck_assert(!module_is_loaded());
+}
+END_TEST
+
 /* REG-038, REG-042: bad lines do not affect the other lines of a file */
 START_TEST(test_bad_lines_and_other_versions_do_no_harm)
 {
@@ -176,8 +203,8 @@ START_TEST(test_bad_lines_and_other_versions_do_no_harm)
 }
 END_TEST
 
-static const char *const default_names[] = {"ofi", "ofi-tcp", "ofi-verbs-mlx5_0",
-					    "ofi-tcp;ofi_rxm"};
+static const char *const default_names[] = {"ofi", "ofi-tcp", "ofi-verbs-mlx5_0", "ofi-tcp;ofi_rxm",
+					    "ofi-x"};
 
 START_TEST(test_default_name_is_served_with_either_thread_safety)
 {
@@ -308,8 +335,10 @@ static void add_tests(Suite *suite)
 	tcase_add_test(tc, test_answer_that_is_not_known);
 	tcase_add_test(tc, test_default_provider_that_is_nowhere);
 	tcase_add_test(tc, test_name_that_the_program_added_comes_before_the_lines);
+	tcase_add_test(tc, test_lines_are_not_tried_for_a_name_that_the_program_added);
+	tcase_add_test(tc, test_default_provider_that_does_not_open);
 	tcase_add_test(tc, test_bad_lines_and_other_versions_do_no_harm);
-	tcase_add_loop_test(tc, test_default_name_is_served_with_either_thread_safety, 0, 4);
+	tcase_add_loop_test(tc, test_default_name_is_served_with_either_thread_safety, 0, 5);
 	tcase_add_test(tc, test_what_only_resembles_a_default_name_is_unknown);
 	tcase_add_test(tc, test_default_name_has_one_version);
 	tcase_add_test(tc, test_line_replaces_the_default_name);

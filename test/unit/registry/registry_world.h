@@ -9,7 +9,9 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "../../lib/fake_provider.h"
 #include "../../lib/unit.h"
@@ -146,6 +148,31 @@ static inline DAT_PROVIDER_INFO must_add(const char *name, DAT_UINT32 major, DAT
 	return info;
 }
 
+/* ---- other threads ---- */
+
+static void *list_nothing(void *arg)
+{
+	DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
+	DAT_COUNT count;
+
+	(void)arg;
+	dat_registry_list_providers(0, &count, NULL);
+	dats_get_ia_handle(T_IA_ARG(&ia), &ia);
+	return NULL;
+}
+
+/* No call keeps a lock of the registry: another thread may call it after each. */
+static inline void ck_free_for_others(void)
+{
+	struct timespec limit;
+	pthread_t thread;
+
+	ck_assert_int_eq(clock_gettime(CLOCK_REALTIME, &limit), 0);
+	limit.tv_sec += 30;
+	ck_assert_int_eq(pthread_create(&thread, NULL, list_nothing, NULL), 0);
+	ck_assert_int_eq(pthread_timedjoin_np(thread, NULL, &limit), 0);
+}
+
 /* ---- the program ---- */
 
 /* No case reads the dat.conf of this machine. */
@@ -160,7 +187,7 @@ static inline TCase *add_case(Suite *suite, const char *name)
 
 	suite_add_tcase(suite, tc);
 	tcase_set_timeout(tc, 120);
-	tcase_add_checked_fixture(tc, empty_conf, NULL);
+	tcase_add_checked_fixture(tc, empty_conf, ck_free_for_others);
 	return tc;
 }
 

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How many descriptors the process may still open, and which errors a lack of them explains. */
+#include "t_hooks.h"
+#include "unit.h"
+
+#include "fabric/descriptors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/fi_errno.h>
+
+/* --- a process with few descriptors, from 0; the linker redirects these calls --- */
+
+static int room, nopen, most;
+static bool open_files[256];
+
+static bool asked; /* the library calls, not Check */
+
+int __real_open(const char *path, int flags, ...);
+T_STAND_IN int __wrap_open(const char *path, int flags, ...);
+int __real_close(int fd);
+T_STAND_IN int __wrap_close(int fd);
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	if (!asked)
+		return __real_open(path, flags, 0600);
+	ck_assert_str_eq(path, "/dev/null");
+	ck_assert_int_eq(flags, O_RDONLY | O_CLOEXEC);
+	if (nopen == room) {
+		errno = EMFILE;
+		return -1;
+	}
+	open_files[nopen++] = true;
+	most = nopen > most ? nopen : most;
+	errno = EIO; /* of a call that succeeds, errno tells nothing */
+	return nopen - 1;
+}
+
+int __wrap_close(int fd)
+{
+	if (!asked)
+		return __real_close(fd);
+	ck_assert(fd >= 0 && fd < 256 && open_files[fd]);
+	open_files[fd] = false;
+	nopen--;
+	errno = EIO;
+	return 0;
+}
+
+static int look(int wanted)
+{
+	int ret;
+
+	asked = true;
+	ret = dofi_descriptors_look(wanted);
+	asked = false;
+	ck_assert_int_eq(nopen, 0);
+	return ret;
+}
+
+static int error(int ret)
+{
+	asked = true;
+	ret = dofi_descriptors_error(ret);
+	asked = false;
+	ck_assert_int_eq(nopen, 0);
+	return ret;
+}
+
+START_TEST(as_many_are_opened_as_are_wanted)
+{
+	for (room = 0; room < 5; room++) {
+		most = 0;
+		ck_assert_int_eq(look(3), room < 3 ? -EMFILE : 0);
+		ck_assert_int_eq(most, room < 3 ? room : 3);
+	}
+	room = 0;
+	ck_assert_int_eq(look(0), 0);
+	room = DOFI_FDS_OF_AN_IA;
+	ck_assert_int_eq(look(DOFI_FDS_OF_AN_IA), 0);
+}
+END_TEST
+
+/* A fabric that needs more than 15 and reports anything has not got them. */
+START_TEST(a_lack_of_descriptors_explains_other_errors)
+{
+	room = 15;
+	ck_assert_int_eq(error(-FI_ENODATA), -EMFILE);
+	ck_assert_int_eq(error(-FI_EIO), -EMFILE);
+	ck_assert_int_eq(error(-FI_ENOMEM), -FI_ENOMEM);
+	ck_assert_int_eq(error(0), 0);
+	room = 16;
+	ck_assert_int_eq(error(-FI_ENODATA), -FI_ENODATA);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("descriptors");
+	TCase *tcase = tcase_create("descriptors");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, as_many_are_opened_as_are_wanted);
+	tcase_add_test(tcase, a_lack_of_descriptors_explains_other_errors);
+	return t_run(suite);
+}
