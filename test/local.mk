@@ -948,7 +948,8 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_quiet_SOURCES = %D%/unit/progress/check_quiet.c $(t_headers)
 %C%_unit_progress_check_quiet_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_quiet_LINK = $(LINK) -Wl,--wrap=nanosleep -Wl,--wrap=epoll_wait -Wl,--wrap=dofi_now \
-	-Wl,--wrap=dofi_engine_round -Wl,--wrap=dofi_wait_arm_events -Wl,--wrap=dofi_wait_on_fds
+	-Wl,--wrap=dofi_engine_round -Wl,--wrap=dofi_wait_arm_events -Wl,--wrap=dofi_wait_on_fds \
+	-Wl,--wrap=dofi_eventfd_clear -Wl,--wrap=dofi_nic_enter_thread -Wl,--wrap=syscall
 %C%_unit_progress_check_quiet_LDADD = $(p2_libs)
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
