@@ -532,11 +532,12 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_path_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_path_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_ep_issue
 %C%_unit_cm_check_path_LDADD = $(p2_libs)
-%C%_unit_cm_check_dial_SOURCES = %D%/unit/cm/check_dial.c $(t_headers)
+%C%_unit_cm_check_dial_SOURCES = %D%/unit/cm/check_dial.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_dial_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_dial_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick -Wl,--wrap=connect \
 	-Wl,--wrap=dofi_conn_ask -Wl,--wrap=dofi_conn_chan_up -Wl,--wrap=dofi_conn_dial_failed \
-	-Wl,--wrap=dofi_netdev_is_ours
+	-Wl,--wrap=dofi_netdev_is_ours -Wl,--wrap=dofi_conn_chan_lost -Wl,--wrap=dofi_drain_chan_lost \
+	-Wl,--wrap=dofi_run_delay_recent -Wl,--wrap=dofi_run_delay_is_high -Wl,--wrap=socket $(t_blocks_wraps)
 %C%_unit_cm_check_dial_LDADD = $(p2_libs)
 %C%_unit_cm_check_handshake_SOURCES = %D%/unit/cm/check_handshake.c %D%/lib/t_channel.c %D%/lib/t_channel.h \
 	$(t_headers)
@@ -806,7 +807,8 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_linger_LDADD = $(p2_libs)
 %C%_unit_cm_check_channel_SOURCES = %D%/unit/cm/check_channel.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_channel_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_channel_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=recv -Wl,--wrap=send $(t_blocks_wraps)
+%C%_unit_cm_check_channel_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=recv -Wl,--wrap=send \
+	-Wl,--wrap=dofi_session_seal -Wl,--wrap=dofi_wipe $(t_blocks_wraps)
 %C%_unit_cm_check_channel_LDADD = $(p2_libs)
 %C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
