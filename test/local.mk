@@ -373,11 +373,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 
 %C%_unit_progress_check_evd1_SOURCES = %D%/unit/progress/check_evd.c $(fake_ia)
 %C%_unit_progress_check_evd1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_progress_check_evd1_LINK = $(LINK) $(fake_ia_wraps)
+%C%_unit_progress_check_evd1_LINK = $(LINK) $(fake_ia_wraps) -Wl,--wrap=free
 %C%_unit_progress_check_evd1_LDADD = $(p1_libs)
 %C%_unit_progress_check_evd2_SOURCES = %D%/unit/progress/check_evd.c $(fake_ia)
 %C%_unit_progress_check_evd2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_progress_check_evd2_LINK = $(LINK) $(fake_ia_wraps)
+%C%_unit_progress_check_evd2_LINK = $(LINK) $(fake_ia_wraps) -Wl,--wrap=free
 %C%_unit_progress_check_evd2_LDADD = $(p2_libs)
 
 %C%_unit_progress_check_unfold1_SOURCES = %D%/unit/progress/check_unfold.c $(t_headers)
@@ -951,7 +951,8 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_quiet_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_quiet_LINK = $(LINK) -Wl,--wrap=nanosleep -Wl,--wrap=epoll_wait -Wl,--wrap=dofi_now \
 	-Wl,--wrap=dofi_engine_round -Wl,--wrap=dofi_wait_arm_events -Wl,--wrap=dofi_wait_on_fds \
-	-Wl,--wrap=dofi_eventfd_clear -Wl,--wrap=dofi_nic_enter_thread -Wl,--wrap=syscall
+	-Wl,--wrap=dofi_eventfd_clear -Wl,--wrap=dofi_nic_enter_thread -Wl,--wrap=syscall \
+	-Wl,--wrap=dofi_wait_probe -Wl,--wrap=dofi_start_thread
 %C%_unit_progress_check_quiet_LDADD = $(p2_libs)
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)

@@ -258,6 +258,52 @@ START_TEST(an_answer_to_another_question_does_not_count)
 }
 END_TEST
 
+/* Each truncated message has a question of its own, and an answer names its question. */
+START_TEST(the_questions_are_numbered)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		dofi_truncated_arrived(&srq, buffers[i]);
+		ck_assert_int_eq(seen.msg.type, DOFI_MSG_COUNT);
+		ck_assert_uint_eq(seen.msg.number, i + 1);
+		ck_assert_uint_eq(srq.ntruncated, i + 1);
+		for (int k = 0; k < CONNS; k++)
+			ck_assert_uint_eq(conns[k].count_asked, i + 1);
+	}
+	told(0, 0);
+	told(1, 0);
+	ck_assert_uint_eq(conns[1].count_told, 2);
+	ck_assert_uint_eq(conns[2].count_told, 0);
+}
+END_TEST
+
+/* Its EP was destroyed, or uses no SRQ, when the answer came. */
+START_TEST(an_answer_to_a_connection_without_receives_is_ignored)
+{
+	eps[0].srq = NULL;
+	conns[0].ep = _i ? &eps[0] : NULL;
+	conns[0].peer_count = 3;
+	told(0, 7);
+	ck_assert_uint_eq(conns[0].peer_count, 3);
+	ck_assert_uint_eq(conns[0].count_told, 0);
+	conns[0].ep = &eps[0];
+}
+END_TEST
+
+/* Of the same SRQ only: the other has no truncated message, and its peers answer no question. */
+START_TEST(other_srqs_do_not_matter)
+{
+	eps[0].srq = &other;
+	conns[0].count_asked = 1; /* and not answered */
+	conns[0].peer_count = 9;
+	dofi_truncated_arrived(&srq, buffers[0]);
+	told(1, 0);
+	told(2, 1);
+	expect(0, 0, 1, 0);
+	dofi_truncated_settle(&other);
+	expect(0, 0, 1, 0);
+}
+END_TEST
+
 START_TEST(a_peer_answers_with_its_send_count)
 {
 	const struct dofi_msg question = {.type = DOFI_MSG_COUNT, .number = 5};
@@ -286,6 +332,9 @@ int main(void)
 	tcase_add_test(tc, goodbye_counts_as_an_answer);
 	tcase_add_test(tc, connections_without_the_srq_are_not_asked);
 	tcase_add_loop_test(tc, an_answer_to_another_question_does_not_count, 0, 2);
+	tcase_add_test(tc, the_questions_are_numbered);
+	tcase_add_loop_test(tc, an_answer_to_a_connection_without_receives_is_ignored, 0, 2);
+	tcase_add_test(tc, other_srqs_do_not_matter);
 	tcase_add_test(tc, a_peer_answers_with_its_send_count);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

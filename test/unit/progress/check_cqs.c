@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/progress/cqs.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ia.h"
@@ -15,6 +16,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #define FIRST 16384u
 
@@ -274,6 +276,28 @@ START_TEST(without_another_queue_the_longest_is_used)
 }
 END_TEST
 
+/* For the administrator: that there are several, and what to do when there are no more. */
+START_TEST(further_queues_are_told)
+{
+	int fd = t_capture(STDERR_FILENO);
+	const char *said;
+
+	dofi_log_set_level("info");
+	strcpy(ia.name, "ofa0");
+	most = 2;
+	open_first();
+	ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST), 0);
+	ck_assert_uint_eq(dofi_cqs_take(&ia, 300), 1);
+	said = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(said, "IA ofa0: completion queue 2, of 32768 entries"));
+	ck_assert_ptr_null(strstr(said, "full"));
+	ck_assert_uint_eq(dofi_cqs_take(&ia, 2 * FIRST), 1);
+	said = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(said, "IA ofa0: its 2 completion queues are full"));
+	ck_assert_ptr_null(strstr(said, "completion queue 3"));
+}
+END_TEST
+
 /* verbs has a list of descriptors, too, but libfabric reserves entries of its queues. */
 START_TEST(a_queue_of_a_device_is_not_shared_without_room)
 {
@@ -373,6 +397,41 @@ START_TEST(without_another_shared_queue_the_emptiest_serves_all)
 }
 END_TEST
 
+/* The process has no descriptor left: it works, and polls all connections by the list. */
+START_TEST(without_an_epoll_set_the_list_serves_all)
+{
+	struct rlimit limit;
+	int fd = t_capture(STDERR_FILENO), next = dup(STDERR_FILENO);
+
+	close(next);
+	dofi_log_set_level("info");
+	has_lists = true;
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = (rlim_t)next;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(dofi_cqs_open(&ia), 0);
+	ck_assert(!ia.cqs.shared);
+	take(2 * FEW, 0);
+	ck_assert_uint_eq(opened, 1);
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "no epoll set"));
+	dofi_cqs_close(&ia);
+	ck_assert_uint_eq(closed, 1);
+}
+END_TEST
+
+/* The counts of a queue that was closed do not belong to the next one in its place. */
+START_TEST(an_opened_queue_has_no_users)
+{
+	ia.cqs.list[0] = (struct dofi_cq){.used = 7, .users = 7, .due = true};
+	open_first();
+	ck_assert_uint_eq(ia.cqs.list[0].used, 0);
+	ck_assert_uint_eq(ia.cqs.list[0].users, 0);
+	ck_assert(!ia.cqs.list[0].due);
+	ck_assert_ptr_eq(ia.cqs.list[0].fid, &queues[0]);
+	ck_assert_uint_eq(ia.cqs.list[0].size, FIRST);
+}
+END_TEST
+
 START_TEST(no_queue_at_all_is_an_error)
 {
 	most = 0;
@@ -400,11 +459,14 @@ int main(void)
 	tcase_add_test(tc, a_device_with_short_queues_has_more_of_them);
 	tcase_add_test(tc, a_large_endpoint_gets_a_queue_of_its_size);
 	tcase_add_loop_test(tc, without_another_queue_the_longest_is_used, 0, 2);
+	tcase_add_test(tc, further_queues_are_told);
 	tcase_add_test(tc, a_queue_of_a_device_is_not_shared_without_room);
 	tcase_add_test(tc, few_connections_share_the_list_and_later_ones_other_queues);
 	tcase_add_test(tc, there_are_not_more_queues_than_can_be_watched);
 	tcase_add_loop_test(tc, without_a_shared_queue_the_list_serves_all, 0, 3);
 	tcase_add_test(tc, without_another_shared_queue_the_emptiest_serves_all);
+	tcase_add_test(tc, without_an_epoll_set_the_list_serves_all);
+	tcase_add_test(tc, an_opened_queue_has_no_users);
 	tcase_add_test(tc, no_queue_at_all_is_an_error);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

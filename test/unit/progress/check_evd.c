@@ -23,6 +23,18 @@
 #define INVALID  DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
 #define FOR_EVER DAT_TIMEOUT_INFINITE
 
+static void *watched; /* a block */
+static int times_freed;
+
+void __wrap_free(void *block);
+void __real_free(void *block);
+
+void __wrap_free(void *block)
+{
+	times_freed += block && block == watched;
+	__real_free(block);
+}
+
 static struct dofi_ia *ia;
 static DAT_EVD_HANDLE evd; /* length 8, all streams */
 
@@ -205,6 +217,51 @@ START_TEST(test_free_only_without_streams)
 	t_ret(dofi_evd_clear_unwaitable(stale), INVALID);
 	t_ret(dofi_evd_modify_cno(stale, DAT_HANDLE_NULL), INVALID);
 	t_ret(dofi_evd_resize(stale, 4), INVALID);
+}
+END_TEST
+
+/* A call that found the handle before it became invalid finds neither events nor room. */
+START_TEST(test_free_leaves_nothing)
+{
+	struct dofi_evd *object = evd;
+	DAT_CNO_HANDLE cno;
+
+	t_ok(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	t_ok(dofi_evd_modify_cno(evd, cno));
+	push(1, false);
+	watched = object->ring;
+	t_ok(dofi_evd_free(evd));
+	evd = NULL;
+	ck_assert_int_eq(times_freed, 1);
+	ck_assert_ptr_null(object->ring);
+	ck_assert_uint_eq(object->qlen, 0);
+	ck_assert_uint_eq(object->head, object->tail);
+	ck_assert_uint_eq(atomic_load(&object->count), 0);
+	ck_assert_ptr_null(atomic_load(&object->cno));
+	ck_assert(object->dying);
+	ck_assert(dofi_trylock(&object->lock));
+	dofi_unlock(&object->lock);
+	t_ok(dofi_cno_free(cno)); /* it is not used any more */
+}
+END_TEST
+
+/* A waiter learns of the first reason. */
+START_TEST(test_a_waiter_is_woken_once)
+{
+	struct dofi_evd *object = evd;
+	uint32_t before = atomic_load(&object->wakeup);
+
+	dofi_lock(&object->lock);
+	dofi_evd_wake(object, DOFI_WAKE_EVENT); /* there is none */
+	ck_assert_uint_eq(atomic_load(&object->wakeup), before);
+	ck_assert_int_eq(object->wake, DOFI_WAKE_NONE);
+	object->waiter = true;
+	dofi_evd_wake(object, DOFI_WAKE_UNWAITABLE);
+	dofi_evd_wake(object, DOFI_WAKE_EVENT);
+	ck_assert_uint_eq(atomic_load(&object->wakeup), before + 1);
+	ck_assert_int_eq(object->wake, DOFI_WAKE_UNWAITABLE);
+	object->waiter = false;
+	dofi_unlock(&object->lock);
 }
 END_TEST
 
@@ -780,6 +837,53 @@ START_TEST(test_full_or_absent_async_evd_loses_events)
 }
 END_TEST
 
+/* The consumer cannot be told of it by an event, and the errors it loses count, too. */
+START_TEST(test_full_async_evd_is_logged_once)
+{
+	int fd = t_capture(STDERR_FILENO);
+	const char *said;
+	char begin[sizeof(ia->name) + 64];
+
+	for (int i = 0; i < 4; i++)
+		dofi_evd_async(ia, DAT_ASYNC_ERROR_EP_BROKEN, evd, 0);
+	ck_assert_str_eq(t_captured(fd), "");
+	for (int i = 0; i < 3; i++)
+		dofi_evd_async(ia, DAT_ASYNC_ERROR_EP_BROKEN, evd, 0);
+	said = t_captured(fd);
+	snprintf(begin, sizeof(begin), "%s: the asynchronous EVD is full (4 events)", ia->name);
+	ck_assert_ptr_nonnull(strstr(said, begin));
+	ck_assert_ptr_null(strchr(strchr(said, '\n') + 1, '\n'));
+	ck_assert_uint_eq(atomic_load(&ia->counters[DOFI_CNT_IA_ASYNC_ERROR]), 7);
+}
+END_TEST
+
+/* One ring is freed: the old one, or the new one if it is not used. */
+START_TEST(test_resize_frees_a_ring)
+{
+	struct dofi_evd *object = evd;
+	struct dofi_event *ring = object->ring;
+
+	watched = ring;
+	push(1, true);
+	push(2, true);
+	t_ret(dofi_evd_resize(evd, 1), DOFI_ERR(DAT_INVALID_STATE, 0));
+	ck_assert_int_eq(times_freed, 0);
+	ck_assert_ptr_eq(object->ring, ring);
+	object->dying = true; /* another thread frees it */
+	t_ret(dofi_evd_set_length(object, 16), INVALID);
+	object->dying = false;
+	ck_assert_int_eq(times_freed, 0);
+	ck_assert_ptr_eq(object->ring, ring);
+	ck_assert_uint_eq(object->qlen, 8);
+	t_ok(dofi_evd_resize(evd, 2)); /* the two that it holds */
+	ck_assert_int_eq(times_freed, 1);
+	ck_assert_ptr_ne(object->ring, ring);
+	ck_assert_uint_eq(object->qlen, 2);
+	expect_dequeue(1);
+	expect_dequeue(2);
+}
+END_TEST
+
 /* EVD-107 to EVD-116, EVS-030, EVS-031 */
 START_TEST(test_resize)
 {
@@ -853,6 +957,8 @@ int main(void)
 	tcase_add_test(tc, test_no_more_than_the_attribute_says);
 	tcase_add_test(tc, test_query);
 	tcase_add_test(tc, test_free_only_without_streams);
+	tcase_add_test(tc, test_free_leaves_nothing);
+	tcase_add_test(tc, test_a_waiter_is_woken_once);
 	tcase_add_test(tc, test_dequeue_in_order);
 	tcase_add_test(tc, test_dequeue_polls_when_empty_only);
 	tcase_add_test(tc, test_dequeue_takes_what_its_poll_hands_over);
@@ -879,6 +985,8 @@ int main(void)
 	tcase_add_test(tc, test_overflow_is_reported_once);
 	tcase_add_test(tc, test_overflow_after_resize_is_reported);
 	tcase_add_test(tc, test_full_or_absent_async_evd_loses_events);
+	tcase_add_test(tc, test_full_async_evd_is_logged_once);
+	tcase_add_test(tc, test_resize_frees_a_ring);
 	tcase_add_test(tc, test_resize);
 	tcase_add_test(tc, test_events_that_arrive_during_resize_are_kept);
 	suite_add_tcase(suite, tc);

@@ -47,6 +47,8 @@ int __wrap_dofi_wait_on_fds(struct dofi_ia *of, const _Atomic uint32_t *word, ui
 			    uint64_t deadline, const sigset_t *sigmask);
 int __wrap_dofi_eventfd_clear(int fd);
 int __real_dofi_eventfd_clear(int fd);
+void __wrap_dofi_wait_probe(struct dofi_ia *of);
+int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg);
 void __wrap_dofi_nic_enter_thread(const char *ia_name, const struct dofi_nic *nic);
 T_STAND_IN long __wrap_syscall(long number, ...);
 
@@ -385,6 +387,54 @@ START_TEST(it_stops_driving_for_a_consumer)
 }
 END_TEST
 
+/* --- it starts --- */
+
+static int probes, starts, start_error;
+
+void __wrap_dofi_wait_probe(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_int_eq(starts, 0);
+	probes++;
+}
+
+int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	ck_assert_ptr_eq(thread, &ia.engine.thread);
+	ck_assert(run == progress_main);
+	ck_assert_ptr_eq(arg, &ia);
+	starts++;
+	return start_error;
+}
+
+/* Events of connections end its quiet looks, if the fabric has a descriptor for them. */
+START_TEST(it_looks_at_the_events_of_connections)
+{
+	const bool has_fd = _i == 0;
+
+	ia.engine.quiet_epfd = epoll_create1(EPOLL_CLOEXEC);
+	ia.eqs.n = _i < 2;
+	ia.eqs.fd = has_fd ? eventfd(1, EFD_CLOEXEC) : -1;
+	start_error = -EAGAIN;
+	ck_assert_int_eq(dofi_progress_start(&ia), -EAGAIN);
+	ck_assert_int_eq(probes, 1);
+	ck_assert_int_eq(starts, 1);
+	ck_assert(is_readable(ia.engine.quiet_epfd) == has_fd);
+}
+END_TEST
+
+/* The lowest descriptor is one. */
+START_TEST(it_does_not_start_without_the_events_of_connections)
+{
+	ia.engine.quiet_epfd = epoll_create1(EPOLL_CLOEXEC);
+	close(STDIN_FILENO);
+	ia.eqs.n = 1;
+	ia.eqs.fd = STDIN_FILENO;
+	ck_assert_int_eq(dofi_progress_start(&ia), -EBADF);
+	ck_assert_int_eq(starts, 0);
+}
+END_TEST
+
 /* --- it is parked, and it ends --- */
 
 START_TEST(it_is_parked_while_a_consumer_drives)
@@ -573,6 +623,11 @@ int main(void)
 		4);
 	tcase_add_test(tc, each_round_ends_with_the_due_agents);
 	tcase_add_loop_test(tc, it_stops_driving_for_a_consumer, 0, 3);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("starts");
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, it_looks_at_the_events_of_connections, 0, 3);
+	tcase_add_test(tc, it_does_not_start_without_the_events_of_connections);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("loops");
 	tcase_add_checked_fixture(tc, setup, teardown);
