@@ -952,7 +952,8 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_quiet_LINK = $(LINK) -Wl,--wrap=nanosleep -Wl,--wrap=epoll_wait -Wl,--wrap=dofi_now \
 	-Wl,--wrap=dofi_engine_round -Wl,--wrap=dofi_wait_arm_events -Wl,--wrap=dofi_wait_on_fds \
 	-Wl,--wrap=dofi_eventfd_clear -Wl,--wrap=dofi_nic_enter_thread -Wl,--wrap=syscall \
-	-Wl,--wrap=dofi_wait_probe -Wl,--wrap=dofi_start_thread
+	-Wl,--wrap=dofi_wait_probe -Wl,--wrap=dofi_start_thread -Wl,--wrap=pthread_timedjoin_np \
+	-Wl,--wrap=pthread_join -Wl,--wrap=clock_gettime
 %C%_unit_progress_check_quiet_LDADD = $(p2_libs)
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)

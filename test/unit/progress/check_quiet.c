@@ -437,6 +437,76 @@ END_TEST
 
 /* --- it is parked, and it ends --- */
 
+static int joins, join_error;
+
+T_STAND_IN int __wrap_pthread_timedjoin_np(pthread_t thread, void **result,
+					   const struct timespec *limit);
+T_STAND_IN int __wrap_pthread_join(pthread_t thread, void **result);
+
+T_STAND_IN int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+int __real_clock_gettime(clockid_t clock, struct timespec *time);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	if (clock != CLOCK_REALTIME) /* that of pthread_timedjoin_np */
+		return __real_clock_gettime(clock, time);
+	*time = (struct timespec){.tv_sec = 1234, .tv_nsec = 56};
+	return 0;
+}
+
+int __wrap_pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *limit)
+{
+	ck_assert(thread == ia.engine.thread);
+	ck_assert_ptr_null(result);
+	ck_assert_int_eq(limit->tv_sec, 1235);
+	ck_assert_int_eq(limit->tv_nsec, 56);
+	ck_assert(atomic_load(&ia.engine.stop));
+	joins++;
+	return join_error;
+}
+
+int __wrap_pthread_join(pthread_t thread, void **result)
+{
+	ck_assert(thread == ia.engine.thread);
+	ck_assert_ptr_null(result);
+	ck_assert(atomic_load(&ia.engine.stop));
+	joins++;
+	return 0;
+}
+
+/* An agent of the consumer may not return. */
+START_TEST(exit_waits_a_second_at_most)
+{
+	ia.engine.has_fabric = true;
+	join_error = _i ? ETIMEDOUT : 0;
+	dofi_progress_exit(&ia);
+	ck_assert_int_eq(joins, 1);
+	ck_assert_int_eq(ia.engine.joined, !_i);
+	ck_assert(!ia.engine.has_fabric);
+	/* Closing it later waits for a thread that was not joined. */
+	dofi_progress_stop(&ia);
+	ck_assert_int_eq(joins, 1 + _i);
+	ck_assert(ia.engine.joined);
+	dofi_progress_stop(&ia);
+	ck_assert_int_eq(joins, 1 + _i);
+}
+END_TEST
+
+/* An agent calls exit(), or the IA is closed already. */
+START_TEST(exit_does_not_wait_for_itself)
+{
+	ia.engine.has_fabric = true;
+	if (_i)
+		ia.engine.joined = true;
+	else
+		ia.engine.thread = pthread_self();
+	dofi_progress_exit(&ia);
+	ck_assert_int_eq(joins, 0);
+	ck_assert(!atomic_load(&ia.engine.stop));
+	ck_assert(ia.engine.has_fabric);
+}
+END_TEST
+
 START_TEST(it_is_parked_while_a_consumer_drives)
 {
 	const bool driven = _i & 1, stop = _i & 2;
@@ -641,6 +711,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, it_is_parked_while_a_consumer_drives, 0, 4);
 	tcase_add_test(tc, it_is_asked_to_stop_wherever_it_sleeps);
+	tcase_add_loop_test(tc, exit_waits_a_second_at_most, 0, 2);
+	tcase_add_loop_test(tc, exit_does_not_wait_for_itself, 0, 2);
 	tcase_add_loop_test(tc, a_stop_that_it_may_not_notice_is_logged, 0, 2);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
