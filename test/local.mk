@@ -808,7 +808,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_channel_SOURCES = %D%/unit/cm/check_channel.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_channel_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_channel_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=recv -Wl,--wrap=send \
-	-Wl,--wrap=dofi_session_seal -Wl,--wrap=dofi_wipe $(t_blocks_wraps)
+	-Wl,--wrap=dofi_session_seal -Wl,--wrap=dofi_wipe -Wl,--wrap=dofi_engine_rewatch $(t_blocks_wraps)
 %C%_unit_cm_check_channel_LDADD = $(p2_libs)
 %C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)

@@ -144,6 +144,18 @@ void __wrap_dofi_wipe(void *bytes, size_t size)
 
 /* --- sending --- */
 
+static int nrewatches;
+
+void __wrap_dofi_engine_rewatch(struct dofi_ia *of, struct dofi_fd *fd, uint32_t epoll_events);
+void __real_dofi_engine_rewatch(struct dofi_ia *of, struct dofi_fd *fd, uint32_t epoll_events);
+
+void __wrap_dofi_engine_rewatch(struct dofi_ia *of, struct dofi_fd *fd, uint32_t epoll_events)
+{
+	ck_assert_ptr_eq(fd, &chan->fd);
+	nrewatches++;
+	__real_dofi_engine_rewatch(of, fd, epoll_events);
+}
+
 static int nsends, send_interruptions, send_error;
 static size_t send_at_most = SIZE_MAX; /* bytes that the socket takes at once */
 
@@ -171,6 +183,7 @@ START_TEST(a_send_that_was_interrupted_is_repeated)
 	ck_assert_int_eq(chan->send_err, 0);
 	dofi_chan_flush(chan); /* there is nothing any more */
 	ck_assert_int_eq(nsends, 2);
+	ck_assert_int_eq(nrewatches, 0); /* a message costs no other call of the kernel */
 	ck_assert(!chan->writing);
 }
 END_TEST
@@ -195,6 +208,7 @@ START_TEST(a_send_that_takes_a_part_is_continued)
 	ck_assert_int_eq(chan->send_err, 0);
 	ck_assert_uint_eq(chan->tx_fill, 100);
 	ck_assert(chan->writing);
+	ck_assert_int_eq(nrewatches, 1);
 	dofi_chan_put(chan, frame + 100, 20);
 	dofi_chan_flush(chan); /* waits for the engine */
 	ck_assert_int_eq(nsends, 5);
@@ -204,6 +218,7 @@ START_TEST(a_send_that_takes_a_part_is_continued)
 	ck_assert_int_eq(recv(peer, got, sizeof(got), 0), 120);
 	ck_assert_mem_eq(got, frame, 120);
 	ck_assert(!chan->writing);
+	ck_assert_int_eq(nrewatches, 2);
 }
 END_TEST
 
