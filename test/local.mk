@@ -141,6 +141,7 @@ unit_tests = \
 	%D%/unit/progress/check_engine \
 	%D%/unit/progress/check_nap \
 	%D%/unit/progress/check_quiet \
+	%D%/unit/progress/check_stall \
 	%D%/unit/progress/check_wait \
 	%D%/unit/cm/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
@@ -955,6 +956,10 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 	-Wl,--wrap=dofi_wait_probe -Wl,--wrap=dofi_start_thread -Wl,--wrap=pthread_timedjoin_np \
 	-Wl,--wrap=pthread_join -Wl,--wrap=clock_gettime
 %C%_unit_progress_check_quiet_LDADD = $(p2_libs)
+%C%_unit_progress_check_stall_SOURCES = %D%/unit/progress/check_stall.c $(t_headers)
+%C%_unit_progress_check_stall_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_stall_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick
+%C%_unit_progress_check_stall_LDADD = $(p2_libs)
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_nap_LDADD = $(p2_libs)
