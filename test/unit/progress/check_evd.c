@@ -265,6 +265,32 @@ START_TEST(test_a_waiter_is_woken_once)
 }
 END_TEST
 
+/* Transfers and connections have counters of their own. */
+START_TEST(test_events_are_counted_by_kind)
+{
+	static const struct {
+		uint32_t number;
+		uint64_t transfers, connections;
+	} kinds[] = {{DAT_DTO_COMPLETION_EVENT, 1, 0},
+		     {DOFI_EVENT_EXTENDED, 1, 0},
+		     {DAT_CONNECTION_EVENT_ESTABLISHED - 1, 0, 0},
+		     {DAT_CONNECTION_EVENT_ESTABLISHED, 0, 1},
+		     {DAT_CONNECTION_EVENT_BROKEN, 0, 1},
+		     {DAT_CONNECTION_EVENT_UNREACHABLE, 0, 1},
+		     {DAT_CONNECTION_EVENT_UNREACHABLE + 1, 0, 0},
+		     {DAT_SOFTWARE_EVENT, 0, 0}};
+	struct dofi_event event = {.number = kinds[_i].number};
+	const struct dofi_evd *object = evd;
+
+	ck_assert_int_eq(dofi_evd_push(evd, &event, true), 0);
+	ck_assert_uint_eq(atomic_load(&object->counters[DOFI_CNT_EVD_DTO_CALLBACK]),
+			  kinds[_i].transfers);
+	ck_assert_uint_eq(atomic_load(&object->counters[DOFI_CNT_EVD_CONN_CALLBACK]),
+			  kinds[_i].connections);
+	ck_assert_uint_eq(atomic_load(&object->count), 1);
+}
+END_TEST
+
 /* --- dequeue --- */
 
 /* EVD-084 to EVD-093, EVS-017 */
@@ -957,6 +983,7 @@ int main(void)
 	tcase_add_test(tc, test_no_more_than_the_attribute_says);
 	tcase_add_test(tc, test_query);
 	tcase_add_test(tc, test_free_only_without_streams);
+	tcase_add_loop_test(tc, test_events_are_counted_by_kind, 0, 8);
 	tcase_add_test(tc, test_free_leaves_nothing);
 	tcase_add_test(tc, test_a_waiter_is_woken_once);
 	tcase_add_test(tc, test_dequeue_in_order);
