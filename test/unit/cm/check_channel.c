@@ -238,7 +238,9 @@ START_TEST(a_send_that_fails_ends_the_channel)
 	ck_assert_int_eq(chan->state, DOFI_CHAN_UP); /* not within the call */
 	send_error = 0;
 	dofi_chan_put(chan, frame, 100);
+	chan->session.sealed = seal_fails = true;
 	dofi_chan_put_sealed(chan, frame, 100);
+	ck_assert_int_eq(chan->send_err, cases[_i].result); /* the first one counts */
 	ck_assert_uint_eq(chan->tx_fill, 0);
 	chan->work.run(&chan->work);
 	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
@@ -435,7 +437,10 @@ START_TEST(a_channel_ends_once)
 	/* The same turn of the engine may have an event of the socket. */
 	chan->fd.ready(&chan->fd, EPOLLIN);
 	dofi_chan_put(chan, frame, sizeof(frame));
+	chan->session.sealed = seal_fails = true;
+	dofi_chan_put_sealed(chan, frame, 100);
 	ck_assert_uint_eq(chan->tx_fill, 0);
+	ck_assert_int_eq(chan->send_err, 0);
 	ck_assert_int_eq(dofi_work_run(&ia), 1);
 }
 END_TEST

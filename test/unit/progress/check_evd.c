@@ -591,6 +591,59 @@ START_TEST(test_wait_times_out)
 }
 END_TEST
 
+static void push_with_the_fifth(struct dofi_ia *polled)
+{
+	(void)polled;
+	if (t_fake.polls == 5)
+		push(42, true);
+}
+
+/* Completions come by the queue, which a thread that spins reads. */
+START_TEST(test_wait_spins_for_completions)
+{
+	static const DAT_EVD_FLAGS flags[] = {DAT_EVD_DTO_FLAG, DAT_EVD_RMR_BIND_FLAG,
+					      DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG};
+	struct dofi_evd *object = evd;
+	DAT_EVENT event;
+	DAT_COUNT nmore;
+
+	object->flags = flags[_i];
+	ia->params.spin_us = 60000000;
+	t_fake.on_poll = push_with_the_fifth;
+	t_ok(dofi_evd_wait(evd, FOR_EVER, 1, &event, &nmore));
+	ck_assert_uint_eq(cookie_of(&event), 42);
+	ck_assert_uint_eq(t_fake.polls, 5);
+	ck_assert_uint_eq(t_fake.sleeps, 0);
+	/* It does not spin beyond the time of the call. */
+	t_ret(dofi_evd_wait(evd, 2000, 1, &event, &nmore), DOFI_TIMEOUT_EXPIRED);
+	ck_assert_uint_eq(t_fake.sleeps, 0);
+}
+END_TEST
+
+/* Other events come by descriptors, and a program may not want to spin. */
+START_TEST(test_wait_sleeps_for_other_events)
+{
+	static const DAT_EVD_FLAGS flags[] = {DAT_EVD_DTO_FLAG, DAT_EVD_CR_FLAG,
+					      DAT_EVD_CONNECTION_FLAG, DAT_EVD_SOFTWARE_FLAG,
+					      DAT_EVD_ASYNC_FLAG};
+	struct dofi_evd *object = evd;
+	DAT_EVENT event;
+	DAT_COUNT nmore;
+
+	object->flags = flags[_i];
+	ia->params.spin_us = flags[_i] == DAT_EVD_DTO_FLAG ? 0 : 60000000;
+	t_ret(dofi_evd_wait(evd, 60000, 1, &event, &nmore), DOFI_TIMEOUT_EXPIRED);
+	ck_assert_uint_eq(t_fake.polls, 1);
+	ck_assert_uint_le(t_fake.sleeps, 1);
+	/* After the spin it sleeps, too. */
+	object->flags = DAT_EVD_DTO_FLAG;
+	ia->params.spin_us = 1;
+	start_waiter(1);
+	push(7, true);
+	expect_woken(7, 0);
+}
+END_TEST
+
 static void expect_waits(uint64_t calls, uint64_t blocked, uint64_t notified)
 {
 	const struct dofi_evd *object = evd;
@@ -999,6 +1052,8 @@ int main(void)
 	tcase_add_test(tc, test_wait_arguments);
 	tcase_add_test(tc, test_wait_finds_events);
 	tcase_add_test(tc, test_wait_times_out);
+	tcase_add_loop_test(tc, test_wait_spins_for_completions, 0, 3);
+	tcase_add_loop_test(tc, test_wait_sleeps_for_other_events, 0, 5);
 	tcase_add_test(tc, test_wait_counts_calls_and_how_they_end);
 	tcase_add_test(tc, test_wait_wakes_at_threshold_by_notification);
 	tcase_add_test(tc, test_wait_ignores_quiet_events);
