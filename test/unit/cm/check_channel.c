@@ -914,6 +914,52 @@ START_TEST(the_last_messages_are_read_when_no_more_can_be_sent)
 }
 END_TEST
 
+/* A peer that was overloaded. The end of the socket is found by a read and by a send. */
+START_TEST(a_lost_dial_is_repeated_once)
+{
+	chan->state = DOFI_CHAN_HANDSHAKE;
+	chan->tries = 1;
+	chan->send_err = -ECONNRESET;
+	if (_i)
+		close(peer);
+	chan->work.run(&chan->work);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DIALING);
+	ck_assert_int_eq(chan->send_err, 0);
+	ck_assert_int_eq(chan->fd.fd, -1);
+	ck_assert_ptr_eq(ia.engine.timers, &chan->timer);
+}
+END_TEST
+
+/* Its time is over, too, but that is not the reason. */
+START_TEST(a_stranger_that_has_hung_up_is_not_counted)
+{
+	chan->state = DOFI_CHAN_HANDSHAKE;
+	chan->accepted = true;
+	ia.cm.nstrangers = 1;
+	close(peer);
+	expire();
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, -ECONNRESET);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_STRANGERS]), 0);
+	ck_assert_ptr_null(ia.engine.timers);
+}
+END_TEST
+
+START_TEST(a_stranger_that_says_nothing_is_counted)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	chan->state = DOFI_CHAN_HANDSHAKE;
+	chan->accepted = true;
+	ia.cm.nstrangers = 1;
+	expire();
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, -EPROTO);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_STRANGERS]), 1);
+	ck_assert_str_eq(t_captured(fd), ""); /* anybody may come */
+}
+END_TEST
+
 /* --- the limits --- */
 
 START_TEST(a_peer_beyond_the_limit_is_refused)
@@ -983,6 +1029,9 @@ int main(void)
 	tcase_add_test(tc, the_memory_of_a_channel_is_freed);
 	tcase_add_loop_test(tc, calls_that_wait_for_an_answer_learn_of_the_end, 0, 2);
 	tcase_add_test(tc, the_last_messages_are_read_when_no_more_can_be_sent);
+	tcase_add_loop_test(tc, a_lost_dial_is_repeated_once, 0, 2);
+	tcase_add_test(tc, a_stranger_that_has_hung_up_is_not_counted);
+	tcase_add_test(tc, a_stranger_that_says_nothing_is_counted);
 	tcase_add_test(tc, a_peer_beyond_the_limit_is_refused);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -240,11 +240,15 @@ static void expire(struct dofi_chan *chan)
 /* The process had no processor: the time is over, and the HELLO lies in the socket. */
 START_TEST(what_has_come_counts_before_the_time)
 {
+	uint64_t before = dofi_now();
+
 	arrive(false);
 	greet(peers[0]);
 	expire(first_of(&ia.cm.strangers));
 	expect_open("1");
 	ck_assert_int_ne(first_of(&ia.cm.strangers)->step, DOFI_STEP_HELLO);
+	ck_assert_uint_eq(first_of(&ia.cm.strangers)->overdue, 0);
+	ck_assert_uint_ge(ia.engine.timers->deadline, before + 10000 * UINT64_C(1000000));
 	expire(first_of(&ia.cm.strangers));
 	expect_open("0");
 	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_STRANGERS]), 1);
