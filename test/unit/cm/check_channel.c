@@ -850,6 +850,24 @@ START_TEST(a_closed_channel_hears_nothing)
 }
 END_TEST
 
+/* The answer to an INVALIDATE, when the operations are complete that used the context. */
+START_TEST(an_answer_that_waited_is_sent)
+{
+	struct dofi_msg msg;
+
+	dofi_list_init(&ia.engine.stalled);
+	chan->answer_number = 5;
+	dofi_stall(&ia, &chan->answer);
+	dofi_stall_retry_all(&ia);
+	ck_assert_int_gt(recv(peer, frame, sizeof(frame), 0), DOFI_WIRE_LENGTH);
+	ck_assert(dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, frame[3] | (size_t)frame[2] << 8,
+				    &msg));
+	ck_assert_int_eq(msg.type, DOFI_MSG_DONE);
+	ck_assert_uint_eq(msg.number, 5);
+	ck_assert(!chan->answer.waits);
+}
+END_TEST
+
 /* It would be sent by a channel whose memory is free. */
 START_TEST(a_closed_channel_answers_nothing)
 {
@@ -1024,6 +1042,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_closed_channel_is_not_counted, 0, 5);
 	tcase_add_test(tc, the_lowest_descriptor_is_closed);
 	tcase_add_test(tc, a_closed_channel_hears_nothing);
+	tcase_add_test(tc, an_answer_that_waited_is_sent);
 	tcase_add_test(tc, a_closed_channel_answers_nothing);
 	tcase_add_test(tc, the_key_of_a_session_is_wiped);
 	tcase_add_test(tc, the_memory_of_a_channel_is_freed);
