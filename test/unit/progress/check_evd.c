@@ -845,6 +845,31 @@ START_TEST(test_streams_that_go_together)
 }
 END_TEST
 
+/* The first stream is the service point, which asks. Each other one may need a place, up to half.
+ */
+START_TEST(test_room_for_requests)
+{
+	static const struct {
+		int transfers, others, queued;
+		uint32_t room;
+	} cases[] = {{0, 0, 0, 8}, {0, 1, 0, 8}, {0, 2, 0, 7}, {1, 1, 0, 7}, {2, 3, 0, 4},
+		     {2, 4, 0, 4}, {9, 9, 0, 4}, {0, 2, 6, 1}, {0, 2, 7, 0}, {0, 2, 8, 0},
+		     {0, 9, 3, 1}, {0, 9, 5, 0}, {0, 1, 7, 1}};
+
+	for (int i = 0; i < cases[_i].transfers; i++)
+		dofi_evd_attach_dto(evd, i % 2 ? DOFI_CONFIG_SOLICITED : DOFI_CONFIG_THRESHOLD);
+	for (int i = 0; i < cases[_i].others; i++)
+		dofi_evd_attach_other(evd);
+	for (int i = 0; i < cases[_i].queued; i++)
+		push((uint64_t)i, false);
+	ck_assert_uint_eq(dofi_evd_room(evd), cases[_i].room);
+	for (int i = 0; i < cases[_i].transfers; i++)
+		dofi_evd_detach_dto(evd, i % 2 ? DOFI_CONFIG_SOLICITED : DOFI_CONFIG_THRESHOLD);
+	for (int i = 0; i < cases[_i].others; i++)
+		dofi_evd_detach_other(evd);
+}
+END_TEST
+
 /* --- overflow, resize --- */
 
 /* EVD-117, EVD-121, EVS-093 */
@@ -1064,6 +1089,7 @@ int main(void)
 	tcase_add_test(tc, test_free_sleeps_until_the_waiter_has_left);
 	tcase_add_test(tc, test_signal_ends_wait);
 	tcase_add_test(tc, test_streams_that_go_together);
+	tcase_add_loop_test(tc, test_room_for_requests, 0, 13);
 	tcase_add_test(tc, test_overflow_is_reported_once);
 	tcase_add_test(tc, test_overflow_after_resize_is_reported);
 	tcase_add_test(tc, test_full_or_absent_async_evd_loses_events);
