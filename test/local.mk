@@ -962,6 +962,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_stall_LDADD = $(p2_libs)
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_nap_LINK = $(LINK) -Wl,--wrap=dofi_now
 %C%_unit_progress_check_nap_LDADD = $(p2_libs)
 %C%_unit_progress_check_wait_SOURCES = %D%/unit/progress/check_wait.c $(t_headers)
 %C%_unit_progress_check_wait_CPPFLAGS = $(p2_cppflags)
