@@ -970,6 +970,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_wait_LDADD = $(p2_libs)
 %C%_unit_progress_check_timer_SOURCES = %D%/unit/progress/check_timer.c $(t_headers)
 %C%_unit_progress_check_timer_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_timer_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
 %C%_unit_progress_check_timer_LDADD = $(p2_libs)
 
 %C%_unit_cm_check_wire_SOURCES = %D%/unit/cm/check_wire.c $(t_headers)
