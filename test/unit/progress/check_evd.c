@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Event dispatchers: queue, thresholds, waiting, streams, overflow (EVD-*, EVS-*). */
 #include "../../lib/fake_ia.h"
+#include "../../lib/t_hooks.h"
 #include "../../lib/unit.h"
 
 #include "../../../prov/ofi/api/cno.h"
@@ -26,7 +27,7 @@
 static void *watched; /* a block */
 static int times_freed;
 
-void __wrap_free(void *block);
+T_STAND_IN void __wrap_free(void *block);
 void __real_free(void *block);
 
 void __wrap_free(void *block)
