@@ -415,16 +415,18 @@ END_TEST
 /* The process has no descriptor left: it works, and polls all connections by the list. */
 START_TEST(without_an_epoll_set_the_list_serves_all)
 {
-	struct rlimit limit;
+	struct rlimit limit, low;
 	int fd = t_capture(STDERR_FILENO), next = dup(STDERR_FILENO);
 
 	close(next);
 	dofi_log_set_level("info");
 	has_lists = true;
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	limit.rlim_cur = (rlim_t)next;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = (rlim_t)next;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
 	ck_assert_int_eq(dofi_cqs_open(&ia), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	ck_assert(!ia.cqs.shared);
 	take(2 * FEW, 0);
 	ck_assert_uint_eq(opened, 1);
