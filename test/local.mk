@@ -149,6 +149,7 @@ unit_tests = \
 	%D%/unit/progress/check_engine \
 	%D%/unit/progress/check_nap \
 	%D%/unit/progress/check_quiet \
+	%D%/unit/progress/check_stall \
 	%D%/unit/progress/check_wait \
 	%D%/unit/cm/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
@@ -387,11 +388,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 
 %C%_unit_progress_check_evd1_SOURCES = %D%/unit/progress/check_evd.c $(fake_ia)
 %C%_unit_progress_check_evd1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_progress_check_evd1_LINK = $(LINK) $(fake_ia_wraps)
+%C%_unit_progress_check_evd1_LINK = $(LINK) $(fake_ia_wraps) -Wl,--wrap=free
 %C%_unit_progress_check_evd1_LDADD = $(p1_libs)
 %C%_unit_progress_check_evd2_SOURCES = %D%/unit/progress/check_evd.c $(fake_ia)
 %C%_unit_progress_check_evd2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_progress_check_evd2_LINK = $(LINK) $(fake_ia_wraps)
+%C%_unit_progress_check_evd2_LINK = $(LINK) $(fake_ia_wraps) -Wl,--wrap=free
 %C%_unit_progress_check_evd2_LDADD = $(p2_libs)
 
 %C%_unit_progress_check_unfold1_SOURCES = %D%/unit/progress/check_unfold.c $(t_headers)
@@ -589,11 +590,12 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_path_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_path_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_ep_issue
 %C%_unit_cm_check_path_LDADD = $(p2_libs)
-%C%_unit_cm_check_dial_SOURCES = %D%/unit/cm/check_dial.c $(t_headers)
+%C%_unit_cm_check_dial_SOURCES = %D%/unit/cm/check_dial.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_dial_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_dial_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick -Wl,--wrap=connect \
 	-Wl,--wrap=dofi_conn_ask -Wl,--wrap=dofi_conn_chan_up -Wl,--wrap=dofi_conn_dial_failed \
-	-Wl,--wrap=dofi_netdev_is_ours
+	-Wl,--wrap=dofi_netdev_is_ours -Wl,--wrap=dofi_conn_chan_lost -Wl,--wrap=dofi_drain_chan_lost \
+	-Wl,--wrap=dofi_run_delay_recent -Wl,--wrap=dofi_run_delay_is_high -Wl,--wrap=socket $(t_blocks_wraps)
 %C%_unit_cm_check_dial_LDADD = $(p2_libs)
 %C%_unit_cm_check_handshake_SOURCES = %D%/unit/cm/check_handshake.c %D%/lib/t_channel.c %D%/lib/t_channel.h \
 	$(t_headers)
@@ -902,7 +904,8 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_linger_LDADD = $(p2_libs)
 %C%_unit_cm_check_channel_SOURCES = %D%/unit/cm/check_channel.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_channel_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_channel_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=recv -Wl,--wrap=send $(t_blocks_wraps)
+%C%_unit_cm_check_channel_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=recv -Wl,--wrap=send \
+	-Wl,--wrap=dofi_session_seal -Wl,--wrap=dofi_wipe -Wl,--wrap=dofi_engine_rewatch $(t_blocks_wraps)
 %C%_unit_cm_check_channel_LDADD = $(p2_libs)
 %C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
@@ -1054,10 +1057,18 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_quiet_SOURCES = %D%/unit/progress/check_quiet.c $(t_headers)
 %C%_unit_progress_check_quiet_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_quiet_LINK = $(LINK) -Wl,--wrap=nanosleep -Wl,--wrap=epoll_wait -Wl,--wrap=dofi_now \
-	-Wl,--wrap=dofi_engine_round -Wl,--wrap=dofi_wait_arm_events -Wl,--wrap=dofi_wait_on_fds
+	-Wl,--wrap=dofi_engine_round -Wl,--wrap=dofi_wait_arm_events -Wl,--wrap=dofi_wait_on_fds \
+	-Wl,--wrap=dofi_eventfd_clear -Wl,--wrap=dofi_nic_enter_thread -Wl,--wrap=syscall \
+	-Wl,--wrap=dofi_wait_probe -Wl,--wrap=dofi_start_thread -Wl,--wrap=pthread_timedjoin_np \
+	-Wl,--wrap=pthread_join -Wl,--wrap=clock_gettime
 %C%_unit_progress_check_quiet_LDADD = $(p2_libs)
+%C%_unit_progress_check_stall_SOURCES = %D%/unit/progress/check_stall.c $(t_headers)
+%C%_unit_progress_check_stall_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_stall_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick
+%C%_unit_progress_check_stall_LDADD = $(p2_libs)
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_nap_LINK = $(LINK) -Wl,--wrap=dofi_now
 %C%_unit_progress_check_nap_LDADD = $(p2_libs)
 %C%_unit_progress_check_wait_SOURCES = %D%/unit/progress/check_wait.c $(t_headers)
 %C%_unit_progress_check_wait_CPPFLAGS = $(p2_cppflags)
@@ -1065,6 +1076,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_wait_LDADD = $(p2_libs)
 %C%_unit_progress_check_timer_SOURCES = %D%/unit/progress/check_timer.c $(t_headers)
 %C%_unit_progress_check_timer_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_timer_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
 %C%_unit_progress_check_timer_LDADD = $(p2_libs)
 
 %C%_unit_cm_check_wire_SOURCES = %D%/unit/cm/check_wire.c $(t_headers)

@@ -118,6 +118,7 @@ int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
 	int ret = 0;
 
 	(void)ia;
+	t_fake.sleeps++;
 	t_fake.asleep++;
 	while (!ret && atomic_load(wakeup) == seen)
 		if (syscall(SYS_futex, wakeup, FUTEX_WAIT_BITSET_PRIVATE, seen,

@@ -15,6 +15,7 @@ struct t_fake {
 	void (*on_poll)(struct dofi_ia *ia); /* runs in place of a round of the engine */
 	_Atomic uint32_t polls;              /* rounds of the engine */
 	_Atomic uint32_t asleep;             /* threads in dofi_wait_sleep */
+	_Atomic uint32_t sleeps;             /* calls of it */
 	_Atomic int watchers;                /* threads that watch for completions */
 	_Atomic uint32_t kicks;              /* of the driver */
 	uint32_t invalidated;                /* the context that peers were last asked to forget */

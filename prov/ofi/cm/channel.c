@@ -172,8 +172,9 @@ const char *dofi_chan_peer_text(const struct dofi_chan *chan, char text[DOFI_ADD
 	struct sockaddr_storage addr = chan->names[0].addr;
 	socklen_t size = sizeof(addr);
 
-	if (chan->accepted && getpeername(chan->fd.fd, (struct sockaddr *)&addr, &size))
-		addr.ss_family = AF_UNSPEC;
+	/* An accepted channel has no name: without the other end its address stays unknown. */
+	if (chan->accepted)
+		getpeername(chan->fd.fd, (struct sockaddr *)&addr, &size);
 	return dofi_addr_text(&addr, text);
 }
 

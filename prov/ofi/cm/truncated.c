@@ -44,11 +44,10 @@ static uint32_t missing(struct dofi_conn *conn)
 
 	dofi_lock(&ep->lock);
 	left = (int32_t)(conn->peer_count - ep->nreceived);
-	if (left > 0)
-		for (const struct dofi_wr *wr = ep->held; wr; wr = wr->recv.next)
-			left -= ((wr->recv.update >> DOFI_UPDATE_NUMBER_SHIFT) - ep->nreceived) %
-					(DOFI_UPDATE_NUMBER + 1) <
-				conn->peer_count - ep->nreceived;
+	for (const struct dofi_wr *wr = ep->held; wr; wr = wr->recv.next)
+		left -= ((wr->recv.update >> DOFI_UPDATE_NUMBER_SHIFT) - ep->nreceived) %
+				(DOFI_UPDATE_NUMBER + 1) <
+			conn->peer_count - ep->nreceived;
 	dofi_unlock(&ep->lock);
 	return left > 0 ? (uint32_t)left : 0;
 }

@@ -115,11 +115,8 @@ static bool may_share(const struct dofi_ia *ia)
 
 int dofi_cqs_open(struct dofi_ia *ia)
 {
-	int ret;
+	int ret = open_one(ia, first_size(ia), CQ_SIZE_MIN, &ia->cq_wait);
 
-	atomic_store(&ia->cqs.n, 0);
-	ia->cqs.shared = false;
-	ret = open_one(ia, first_size(ia), CQ_SIZE_MIN, &ia->cq_wait);
 	if (ret)
 		return ret;
 	ia->cq = ia->cqs.list[0].fid;

@@ -15,6 +15,7 @@
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/progress/engine.h"
 #include "../../../prov/ofi/progress/engine_fds.h"
+#include "../../../prov/ofi/progress/stall.h"
 #include "../../../prov/ofi/progress/timer.h"
 #include "../../../prov/ofi/progress/work.h"
 
@@ -116,9 +117,47 @@ static void teardown(void)
 	dofi_unlock(&ia.engine.lock);
 }
 
+/* --- seals --- */
+
+static bool seal_fails;
+static const void *wiped;
+static size_t wiped_size;
+
+bool __wrap_dofi_session_seal(struct dofi_session *session, uint8_t *seal_p, const void *frame_p,
+			      size_t size);
+bool __real_dofi_session_seal(struct dofi_session *session, uint8_t *seal_p, const void *frame_p,
+			      size_t size);
+void __wrap_dofi_wipe(void *bytes, size_t size);
+
+bool __wrap_dofi_session_seal(struct dofi_session *session, uint8_t *seal_p, const void *frame_p,
+			      size_t size)
+{
+	return !seal_fails && __real_dofi_session_seal(session, seal_p, frame_p, size);
+}
+
+void __wrap_dofi_wipe(void *bytes, size_t size)
+{
+	memset(bytes, 0, size);
+	wiped = bytes;
+	wiped_size = size;
+}
+
 /* --- sending --- */
 
-static int nsends, send_interruptions;
+static int nrewatches;
+
+void __wrap_dofi_engine_rewatch(struct dofi_ia *of, struct dofi_fd *fd, uint32_t epoll_events);
+void __real_dofi_engine_rewatch(struct dofi_ia *of, struct dofi_fd *fd, uint32_t epoll_events);
+
+void __wrap_dofi_engine_rewatch(struct dofi_ia *of, struct dofi_fd *fd, uint32_t epoll_events)
+{
+	ck_assert_ptr_eq(fd, &chan->fd);
+	nrewatches++;
+	__real_dofi_engine_rewatch(of, fd, epoll_events);
+}
+
+static int nsends, send_interruptions, send_error, sends_before_error;
+static size_t send_at_most = SIZE_MAX; /* bytes that the socket takes at once */
 
 T_STAND_IN ssize_t __wrap_send(int fd, const void *buf, size_t size, int flags);
 ssize_t __real_send(int fd, const void *buf, size_t size, int flags);
@@ -126,10 +165,11 @@ ssize_t __real_send(int fd, const void *buf, size_t size, int flags);
 ssize_t __wrap_send(int fd, const void *buf, size_t size, int flags)
 {
 	nsends++;
-	if (!send_interruptions)
-		return __real_send(fd, buf, size, flags);
-	send_interruptions--;
-	errno = EINTR;
+	ck_assert_int_eq(flags, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (!send_interruptions && (!send_error || sends_before_error-- > 0))
+		return __real_send(fd, buf, size < send_at_most ? size : send_at_most, flags);
+	errno = send_interruptions ? EINTR : send_error;
+	send_interruptions -= send_interruptions > 0;
 	return -1;
 }
 
@@ -143,7 +183,145 @@ START_TEST(a_send_that_was_interrupted_is_repeated)
 	ck_assert_int_eq(chan->send_err, 0);
 	dofi_chan_flush(chan); /* there is nothing any more */
 	ck_assert_int_eq(nsends, 2);
+	ck_assert_int_eq(nrewatches, 0); /* a message costs no other call of the kernel */
 	ck_assert(!chan->writing);
+}
+END_TEST
+
+/* The socket takes what it has room for; what is left goes in its order. */
+START_TEST(a_send_that_takes_a_part_is_continued)
+{
+	uint8_t got[128];
+
+	send_at_most = 30;
+	dofi_chan_put(chan, frame, 100);
+	dofi_chan_flush(chan);
+	ck_assert_int_eq(nsends, 4);
+	ck_assert_int_eq(recv(peer, got, sizeof(got), 0), 100);
+	ck_assert_mem_eq(got, frame, 100);
+	/* Behind a part the socket may be full. */
+	dofi_chan_put(chan, frame, 100);
+	send_error = EAGAIN;
+	sends_before_error = 1;
+	dofi_chan_flush(chan);
+	ck_assert_int_eq(nsends, 6);
+	ck_assert_int_eq(chan->send_err, 0);
+	ck_assert_uint_eq(chan->tx_fill, 70);
+	ck_assert(chan->writing);
+	ck_assert_int_eq(nrewatches, 1);
+	dofi_chan_put(chan, frame + 100, 20);
+	dofi_chan_flush(chan); /* waits for the engine */
+	ck_assert_int_eq(nsends, 6);
+	send_at_most = SIZE_MAX;
+	send_error = 0;
+	dofi_chan_write(chan);
+	ck_assert_int_eq(recv(peer, got, sizeof(got), 0), 120);
+	ck_assert_mem_eq(got, frame, 120);
+	ck_assert(!chan->writing);
+	ck_assert_int_eq(nrewatches, 2);
+}
+END_TEST
+
+/* The error of the socket; a peer that has closed its end is a peer that has reset it. */
+START_TEST(a_send_that_fails_ends_the_channel)
+{
+	static const struct {
+		int error, result;
+	} cases[] = {{EPIPE, -ECONNRESET}, {ECONNRESET, -ECONNRESET}, {ETIMEDOUT, -ETIMEDOUT}};
+
+	send_error = cases[_i].error;
+	dofi_chan_put(chan, frame, 100);
+	dofi_chan_flush(chan);
+	ck_assert_int_eq(nsends, 1);
+	ck_assert_int_eq(chan->send_err, cases[_i].result);
+	ck_assert_uint_eq(chan->tx_fill, 0);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_UP); /* not within the call */
+	send_error = 0;
+	dofi_chan_put(chan, frame, 100);
+	chan->session.sealed = seal_fails = true;
+	dofi_chan_put_sealed(chan, frame, 100);
+	ck_assert_int_eq(chan->send_err, cases[_i].result); /* the first one counts */
+	ck_assert_uint_eq(chan->tx_fill, 0);
+	chan->work.run(&chan->work);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, cases[_i].result);
+}
+END_TEST
+
+/* Between the pieces of one message nothing else is sent, so a message without a seal ends all. */
+START_TEST(a_message_that_can_not_be_sealed_ends_the_channel)
+{
+	const struct dofi_msg done = {.type = DOFI_MSG_DONE, .number = 1};
+	size_t size = dofi_wire_put_msg(frame, &done);
+
+	chan->session.sealed = true;
+	seal_fails = true;
+	dofi_chan_put_sealed(chan, frame, size);
+	ck_assert_int_eq(chan->send_err, -EIO);
+	ck_assert_uint_eq(chan->tx_fill, 0);
+	ck_assert_int_eq(dofi_work_run(&ia), 2); /* the end, and what follows from it */
+	ck_assert(dofi_list_empty(&ia.cm.chans));
+}
+END_TEST
+
+START_TEST(a_sealed_message_is_longer_by_its_seal)
+{
+	const struct dofi_msg done = {.type = DOFI_MSG_DONE, .number = 1};
+	size_t size = dofi_wire_put_msg(frame, &done);
+
+	dofi_chan_send(chan, &done);
+	ck_assert_int_eq(recv(peer, frame, sizeof(frame), 0), size);
+	chan->session.sealed = true;
+	dofi_chan_send(chan, &done);
+	ck_assert_int_eq(recv(peer, frame, sizeof(frame), 0), size + DOFI_SEAL_SIZE);
+}
+END_TEST
+
+/* The memory doubles up to a MiB. A frame that fills it to the last byte fits. */
+START_TEST(the_room_for_messages_has_a_limit)
+{
+	int fd = t_capture(STDERR_FILENO);
+	uint32_t size = DOFI_WIRE_MAX_FRAME, room;
+
+	chan->writing = true;
+	dofi_chan_put(chan, frame, sizeof(frame));
+	ck_assert_uint_eq(chan->tx_size, size);
+	for (room = size; 2 * room <= 1u << 20; room *= 2) {
+		while (chan->tx_fill < room)
+			dofi_chan_put(chan, frame, sizeof(frame));
+		ck_assert_uint_eq(chan->tx_size, room);
+		dofi_chan_put(chan, frame, 1);
+		ck_assert_uint_eq(chan->tx_size, 2 * room);
+		chan->tx_fill = room;
+	}
+	ck_assert_uint_ge(2 * chan->tx_size, 1u << 20);
+	chan->tx_fill = chan->tx_size - 100;
+	dofi_chan_put(chan, frame, 100);
+	ck_assert_int_eq(chan->send_err, 0);
+	ck_assert_uint_eq(chan->tx_fill, chan->tx_size);
+	ck_assert_str_eq(t_captured(fd), "");
+	dofi_chan_put(chan, frame, 1);
+	ck_assert_int_eq(chan->send_err, -ENOBUFS);
+}
+END_TEST
+
+/* What the socket shows decides. */
+START_TEST(an_event_of_the_socket)
+{
+	static const struct {
+		uint32_t events;
+		int reads, sends;
+	} cases[] = {{EPOLLIN, 1, 0},
+		     {EPOLLERR, 1, 0},
+		     {EPOLLHUP, 1, 0},
+		     {EPOLLOUT, 0, 1},
+		     {EPOLLIN | EPOLLOUT, 1, 1}};
+
+	dofi_chan_put(chan, frame, 100);
+	chan->writing = true;
+	chan->fd.ready(&chan->fd, cases[_i].events);
+	ck_assert_int_eq(nreads, cases[_i].reads);
+	ck_assert_int_eq(nsends, cases[_i].sends);
 }
 END_TEST
 
@@ -259,7 +437,10 @@ START_TEST(a_channel_ends_once)
 	/* The same turn of the engine may have an event of the socket. */
 	chan->fd.ready(&chan->fd, EPOLLIN);
 	dofi_chan_put(chan, frame, sizeof(frame));
+	chan->session.sealed = seal_fails = true;
+	dofi_chan_put_sealed(chan, frame, 100);
 	ck_assert_uint_eq(chan->tx_fill, 0);
+	ck_assert_int_eq(chan->send_err, 0);
 	ck_assert_int_eq(dofi_work_run(&ia), 1);
 }
 END_TEST
@@ -657,6 +838,59 @@ START_TEST(the_lowest_descriptor_is_closed)
 }
 END_TEST
 
+/* A forked child holds the socket open. */
+START_TEST(a_closed_channel_hears_nothing)
+{
+	int copy = dup(chan->fd.fd);
+
+	dofi_chan_close(chan, 0, true);
+	ck_assert_int_eq(write(peer, frame, 1), 1);
+	ck_assert_int_eq(dofi_engine_hear(&ia), 0);
+	close(copy);
+}
+END_TEST
+
+/* The answer to an INVALIDATE, when the operations are complete that used the context. */
+START_TEST(an_answer_that_waited_is_sent)
+{
+	struct dofi_msg msg;
+
+	dofi_list_init(&ia.engine.stalled);
+	chan->answer_number = 5;
+	dofi_stall(&ia, &chan->answer);
+	dofi_stall_retry_all(&ia);
+	ck_assert_int_gt(recv(peer, frame, sizeof(frame), 0), DOFI_WIRE_LENGTH);
+	ck_assert(dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, frame[3] | (size_t)frame[2] << 8,
+				    &msg));
+	ck_assert_int_eq(msg.type, DOFI_MSG_DONE);
+	ck_assert_uint_eq(msg.number, 5);
+	ck_assert(!chan->answer.waits);
+}
+END_TEST
+
+/* It would be sent by a channel whose memory is free. */
+START_TEST(a_closed_channel_answers_nothing)
+{
+	dofi_list_init(&ia.engine.stalled);
+	dofi_stall(&ia, &chan->answer);
+	ck_assert_uint_eq(atomic_load(&ia.engine.nstalled), 1);
+	dofi_chan_close(chan, -ECONNRESET, false);
+	ck_assert_uint_eq(atomic_load(&ia.engine.nstalled), 0);
+	ck_assert(dofi_list_empty(&ia.engine.stalled));
+}
+END_TEST
+
+START_TEST(the_key_of_a_session_is_wiped)
+{
+	const void *session = &chan->session;
+
+	dofi_chan_close(chan, 0, true);
+	dofi_work_run(&ia);
+	ck_assert_ptr_eq(wiped, session);
+	ck_assert_uint_eq(wiped_size, sizeof(chan->session));
+}
+END_TEST
+
 START_TEST(the_memory_of_a_channel_is_freed)
 {
 	unsigned int blocks;
@@ -695,6 +929,52 @@ START_TEST(the_last_messages_are_read_when_no_more_can_be_sent)
 	ck_assert_uint_eq(chan->done, 1);
 	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
 	ck_assert_int_eq(chan->err, -ECONNRESET);
+}
+END_TEST
+
+/* A peer that was overloaded. The end of the socket is found by a read and by a send. */
+START_TEST(a_lost_dial_is_repeated_once)
+{
+	chan->state = DOFI_CHAN_HANDSHAKE;
+	chan->tries = 1;
+	chan->send_err = -ECONNRESET;
+	if (_i)
+		close(peer);
+	chan->work.run(&chan->work);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DIALING);
+	ck_assert_int_eq(chan->send_err, 0);
+	ck_assert_int_eq(chan->fd.fd, -1);
+	ck_assert_ptr_eq(ia.engine.timers, &chan->timer);
+}
+END_TEST
+
+/* Its time is over, too, but that is not the reason. */
+START_TEST(a_stranger_that_has_hung_up_is_not_counted)
+{
+	chan->state = DOFI_CHAN_HANDSHAKE;
+	chan->accepted = true;
+	ia.cm.nstrangers = 1;
+	close(peer);
+	expire();
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, -ECONNRESET);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_STRANGERS]), 0);
+	ck_assert_ptr_null(ia.engine.timers);
+}
+END_TEST
+
+START_TEST(a_stranger_that_says_nothing_is_counted)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	chan->state = DOFI_CHAN_HANDSHAKE;
+	chan->accepted = true;
+	ia.cm.nstrangers = 1;
+	expire();
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, -EPROTO);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_STRANGERS]), 1);
+	ck_assert_str_eq(t_captured(fd), ""); /* anybody may come */
 }
 END_TEST
 
@@ -749,15 +1029,28 @@ int main(void)
 	tcase_add_test(tc, a_channel_in_use_stays);
 	tcase_add_test(tc, a_channel_that_waits_for_an_answer_stays);
 	tcase_add_test(tc, a_send_that_was_interrupted_is_repeated);
+	tcase_add_test(tc, a_send_that_takes_a_part_is_continued);
+	tcase_add_loop_test(tc, a_send_that_fails_ends_the_channel, 0, 3);
+	tcase_add_test(tc, a_message_that_can_not_be_sealed_ends_the_channel);
+	tcase_add_test(tc, a_sealed_message_is_longer_by_its_seal);
+	tcase_add_test(tc, the_room_for_messages_has_a_limit);
+	tcase_add_loop_test(tc, an_event_of_the_socket, 0, 5);
 	tcase_add_test(tc, a_full_socket_is_not_tried_for_each_message);
 	tcase_add_loop_test(tc, nothing_is_sent_before_the_handshake_is_complete, 0, 2);
 	tcase_add_loop_test(tc, a_channel_waits_a_while_for_its_next_use, 0, 2);
 	tcase_add_test(tc, a_handshake_ends_with_its_last_connection);
 	tcase_add_loop_test(tc, a_closed_channel_is_not_counted, 0, 5);
 	tcase_add_test(tc, the_lowest_descriptor_is_closed);
+	tcase_add_test(tc, a_closed_channel_hears_nothing);
+	tcase_add_test(tc, an_answer_that_waited_is_sent);
+	tcase_add_test(tc, a_closed_channel_answers_nothing);
+	tcase_add_test(tc, the_key_of_a_session_is_wiped);
 	tcase_add_test(tc, the_memory_of_a_channel_is_freed);
 	tcase_add_loop_test(tc, calls_that_wait_for_an_answer_learn_of_the_end, 0, 2);
 	tcase_add_test(tc, the_last_messages_are_read_when_no_more_can_be_sent);
+	tcase_add_loop_test(tc, a_lost_dial_is_repeated_once, 0, 2);
+	tcase_add_test(tc, a_stranger_that_has_hung_up_is_not_counted);
+	tcase_add_test(tc, a_stranger_that_says_nothing_is_counted);
 	tcase_add_test(tc, a_peer_beyond_the_limit_is_refused);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -310,6 +310,20 @@ START_TEST(two_ias_without_a_common_key_refuse_each_other)
 }
 END_TEST
 
+/* Who may not connect should learn of it without a debug log. Anybody may come to a port. */
+START_TEST(a_refused_key_is_a_warning)
+{
+	dofi_log_set_level("warn");
+	if (_i)
+		be_without_key(ACCEPTS);
+	else
+		memset(ias[ACCEPTS].key.id, 0xcd, sizeof(ias[ACCEPTS].key.id));
+	meet();
+	assert_said("active: no control channel to 127.0.0.1");
+	assert_said("passive: no control channel from 127.0.0.1");
+}
+END_TEST
+
 /* Both name the same key, and one of them does not have it. */
 START_TEST(the_name_of_a_key_is_not_enough)
 {
@@ -459,6 +473,24 @@ START_TEST(a_peer_of_the_same_role_is_refused)
 }
 END_TEST
 
+/* A byte is missing, or is too much. */
+START_TEST(a_hello_of_another_size_is_refused)
+{
+	const int side = _i % SIDES;
+	uint8_t frame[DOFI_WIRE_MAX_FRAME] = {0};
+	size_t size = hello_with(frame, side == DIALS ? DOFI_ROLE_ACCEPTS : DOFI_ROLE_DIALS,
+				 DOFI_WIRE_VERSION);
+
+	size = _i < SIDES ? size - 1 : size + 1;
+	frame[3] = (uint8_t)(size - DOFI_WIRE_LENGTH);
+	meet_by_hand(side);
+	ck_assert(t_channel_say(&peer, frame, size));
+	expect_refusal(side, "its HELLO is malformed");
+	ck_assert_uint_eq(refused_keys(side), 0);
+	ck_assert_uint_eq(chans[side]->shake.dials_size && chans[side]->shake.accepts_size, 0);
+}
+END_TEST
+
 START_TEST(a_wrong_proof_is_refused)
 {
 	static const uint8_t proof[DOFI_PROOF_SIZE] = {1};
@@ -589,6 +621,8 @@ START_TEST(without_random_bytes_there_is_no_handshake)
 		ck_assert(t_channel_say(&peer, frame, size));
 	run();
 	ck_assert_int_eq(chans[_i]->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chans[_i]->err, _i == DIALS ? -EIO : -EPROTO);
+	ck_assert(!chans[_i]->orderly);
 }
 END_TEST
 
@@ -603,12 +637,14 @@ int main(void)
 	tcase_add_test(tcase, requests_follow_the_proof_at_once);
 	tcase_add_test(tcase, no_two_channels_have_one_session);
 	tcase_add_loop_test(tcase, two_ias_without_a_common_key_refuse_each_other, 0, 3);
+	tcase_add_loop_test(tcase, a_refused_key_is_a_warning, 0, 2);
 	tcase_add_test(tcase, the_name_of_a_key_is_not_enough);
 	tcase_add_loop_test(tcase, two_ias_of_different_fabrics_refuse_each_other, 0, 2);
 	tcase_add_loop_test(tcase, another_version_is_refused_with_an_answer, 0, SIDES);
 	tcase_add_loop_test(tcase, who_does_not_speak_the_protocol_is_refused, 0, SIDES);
 	tcase_add_test(tcase, a_stranger_is_no_reason_for_a_warning);
 	tcase_add_loop_test(tcase, a_peer_of_the_same_role_is_refused, 0, SIDES);
+	tcase_add_loop_test(tcase, a_hello_of_another_size_is_refused, 0, 2 * SIDES);
 	tcase_add_loop_test(tcase, a_wrong_proof_is_refused, 0, SIDES);
 	tcase_add_loop_test(tcase, details_with_a_wrong_seal_are_refused, 0, 2);
 	tcase_add_test(tcase, details_that_are_malformed_are_refused);

@@ -240,11 +240,15 @@ static void expire(struct dofi_chan *chan)
 /* The process had no processor: the time is over, and the HELLO lies in the socket. */
 START_TEST(what_has_come_counts_before_the_time)
 {
+	uint64_t before = dofi_now();
+
 	arrive(false);
 	greet(peers[0]);
 	expire(first_of(&ia.cm.strangers));
 	expect_open("1");
 	ck_assert_int_ne(first_of(&ia.cm.strangers)->step, DOFI_STEP_HELLO);
+	ck_assert_uint_eq(first_of(&ia.cm.strangers)->overdue, 0);
+	ck_assert_uint_ge(ia.engine.timers->deadline, before + 10000 * UINT64_C(1000000));
 	expire(first_of(&ia.cm.strangers));
 	expect_open("0");
 	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_STRANGERS]), 1);
@@ -1423,6 +1427,50 @@ START_TEST(who_hangs_up_is_dialled_again_after_a_pause)
 }
 END_TEST
 
+/* As long as any other, also after other dials. It begins with our HELLO. */
+START_TEST(a_handshake_has_its_time)
+{
+	struct sockaddr_in here;
+	int listener = listen_at(&here), fd;
+	struct dofi_chan *chan = dial_to(&here);
+	uint64_t before = dofi_now();
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+
+	chan->overdue = 4;
+	leave(chan, DOFI_CHAN_DIALING);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_HANDSHAKE);
+	ck_assert_int_eq(chan->step, DOFI_STEP_HELLO);
+	ck_assert_uint_eq(chan->overdue, 0);
+	ck_assert_ptr_eq(ia.engine.timers, &chan->timer);
+	ck_assert_uint_ge(chan->timer.deadline, before + 10000 * UINT64_C(1000000));
+	ck_assert_uint_le(chan->timer.deadline, dofi_now() + 10000 * UINT64_C(1000000));
+	ck_assert(!chan->writing);
+	ck_assert_uint_eq(chan->tx_fill, 0);
+	fd = accept(listener, NULL, NULL);
+	ck_assert_int_gt(recv(fd, frame, sizeof(frame), 0), DOFI_WIRE_LENGTH);
+	close(fd);
+	close(listener);
+}
+END_TEST
+
+/* The result of the dial cannot be read. */
+START_TEST(a_dial_without_a_result_ends_the_channel)
+{
+	struct sockaddr_in here;
+	int listener = listen_at(&here);
+	struct dofi_chan *chan = dial_to(&here);
+
+	dofi_engine_unwatch(&ia, &chan->fd);
+	close(chan->fd.fd);
+	chan->fd.fd = open("/dev/null", O_RDONLY);
+	dofi_chan_dial_done(chan);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, -ENOTSOCK);
+	ck_assert(!chan->orderly);
+	close(listener);
+}
+END_TEST
+
 /* A host that is gone is noticed within keepalive_s, also while nothing is sent. */
 START_TEST(the_kernel_asks_whether_the_peer_lives)
 {
@@ -1573,6 +1621,8 @@ int main(void)
 	tcase_add_test(tc, a_stranger_without_memory_is_hung_up);
 	tcase_add_test(tc, garbage_in_the_socket_makes_room);
 	tcase_add_test(tc, who_hangs_up_is_dialled_again_after_a_pause);
+	tcase_add_test(tc, a_handshake_has_its_time);
+	tcase_add_test(tc, a_dial_without_a_result_ends_the_channel);
 	tcase_add_test(tc, the_kernel_asks_whether_the_peer_lives);
 	tcase_add_test(tc, a_channel_in_its_pause_can_be_closed);
 	tcase_add_test(tc, a_dial_that_fails_at_once_ends_the_channel);

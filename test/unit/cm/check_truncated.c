@@ -19,8 +19,9 @@
 
 static struct dofi_ia ia;
 static struct dofi_srq srq, other;
-static struct dofi_ep eps[CONNS];
-static struct dofi_conn conns[CONNS], *table[4];
+/* The last connection stands behind the table. */
+static struct dofi_ep eps[CONNS + 1];
+static struct dofi_conn conns[CONNS + 1], *table[CONNS + 2];
 static struct dofi_wr *buffers[2];
 
 /* --- functions that truncated.c calls --- */
@@ -32,6 +33,7 @@ static struct {
 
 void dofi_conn_send(struct dofi_conn *conn, struct dofi_msg *msg)
 {
+	ck_assert_ptr_ne(conn, &conns[CONNS]);
 	seen.asked[conn - conns]++;
 	seen.msg = *msg;
 }
@@ -62,9 +64,9 @@ static void setup(void)
 	memset(&seen, 0, sizeof(seen));
 	dofi_lock_init(&ia.engine.lock);
 	ia.cm.conns = table;
-	ia.cm.conns_size = 4;
+	ia.cm.conns_size = CONNS + 1;
 	srq.obj.ia = other.obj.ia = &ia;
-	for (int i = 0; i < CONNS; i++) {
+	for (int i = 0; i <= CONNS; i++) {
 		dofi_lock_init(&eps[i].lock);
 		eps[i].obj.ia = &ia;
 		eps[i].srq = &srq;
@@ -165,6 +167,43 @@ START_TEST(later_messages_are_held)
 }
 END_TEST
 
+/* Only those that had been sent when the peer was asked. */
+START_TEST(held_messages_are_compared_with_the_count)
+{
+	static const struct {
+		uint32_t number;
+		bool counts;
+	} cases[] = {{11, true}, {10, true}, {12, false}, {13, false}, {9, false}};
+	struct dofi_wr held = {.recv.update = cases[_i].number << DOFI_UPDATE_NUMBER_SHIFT};
+
+	eps[1].nreceived = 10;
+	eps[1].held = &held;
+	dofi_truncated_arrived(&srq, buffers[0]);
+	told(0, 0);
+	told(1, 12);
+	told(2, 0);
+	/* One truncated message may be the one that is missing. Two are too many. */
+	expect(0, cases[_i].counts, 0, 0);
+	eps[1].held = NULL;
+}
+END_TEST
+
+/* More may have come than had been sent when the peer was asked. */
+START_TEST(later_messages_have_come)
+{
+	struct dofi_wr late = {.recv.update = 9u << DOFI_UPDATE_NUMBER_SHIFT};
+
+	eps[0].nreceived = 7;
+	eps[0].held = &late;
+	dofi_truncated_arrived(&srq, buffers[0]);
+	told(0, 5);
+	told(1, 1);
+	told(2, 0);
+	expect(0, 1, 0, 0);
+	eps[0].held = NULL;
+}
+END_TEST
+
 START_TEST(numbers_wrap)
 {
 	struct dofi_wr late = {.recv.update = 0u};
@@ -258,6 +297,52 @@ START_TEST(an_answer_to_another_question_does_not_count)
 }
 END_TEST
 
+/* Each truncated message has a question of its own, and an answer names its question. */
+START_TEST(the_questions_are_numbered)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		dofi_truncated_arrived(&srq, buffers[i]);
+		ck_assert_int_eq(seen.msg.type, DOFI_MSG_COUNT);
+		ck_assert_uint_eq(seen.msg.number, i + 1);
+		ck_assert_uint_eq(srq.ntruncated, i + 1);
+		for (int k = 0; k < CONNS; k++)
+			ck_assert_uint_eq(conns[k].count_asked, i + 1);
+	}
+	told(0, 0);
+	told(1, 0);
+	ck_assert_uint_eq(conns[1].count_told, 2);
+	ck_assert_uint_eq(conns[2].count_told, 0);
+}
+END_TEST
+
+/* Its EP was destroyed, or uses no SRQ, when the answer came. */
+START_TEST(an_answer_to_a_connection_without_receives_is_ignored)
+{
+	eps[0].srq = NULL;
+	conns[0].ep = _i ? &eps[0] : NULL;
+	conns[0].peer_count = 3;
+	told(0, 7);
+	ck_assert_uint_eq(conns[0].peer_count, 3);
+	ck_assert_uint_eq(conns[0].count_told, 0);
+	conns[0].ep = &eps[0];
+}
+END_TEST
+
+/* Of the same SRQ only: the other has no truncated message, and its peers answer no question. */
+START_TEST(other_srqs_do_not_matter)
+{
+	eps[0].srq = &other;
+	conns[0].count_asked = 1; /* and not answered */
+	conns[0].peer_count = 9;
+	dofi_truncated_arrived(&srq, buffers[0]);
+	told(1, 0);
+	told(2, 1);
+	expect(0, 0, 1, 0);
+	dofi_truncated_settle(&other);
+	expect(0, 0, 1, 0);
+}
+END_TEST
+
 START_TEST(a_peer_answers_with_its_send_count)
 {
 	const struct dofi_msg question = {.type = DOFI_MSG_COUNT, .number = 5};
@@ -279,6 +364,8 @@ int main(void)
 	tcase_add_test(tc, sender_has_already_said_goodbye);
 	tcase_add_test(tc, messages_under_way_are_waited_for);
 	tcase_add_test(tc, later_messages_are_held);
+	tcase_add_loop_test(tc, held_messages_are_compared_with_the_count, 0, 5);
+	tcase_add_test(tc, later_messages_have_come);
 	tcase_add_test(tc, numbers_wrap);
 	tcase_add_test(tc, two_truncated_messages_of_two_connections);
 	tcase_add_test(tc, two_truncated_messages_of_one_connection);
@@ -286,6 +373,9 @@ int main(void)
 	tcase_add_test(tc, goodbye_counts_as_an_answer);
 	tcase_add_test(tc, connections_without_the_srq_are_not_asked);
 	tcase_add_loop_test(tc, an_answer_to_another_question_does_not_count, 0, 2);
+	tcase_add_test(tc, the_questions_are_numbered);
+	tcase_add_loop_test(tc, an_answer_to_a_connection_without_receives_is_ignored, 0, 2);
+	tcase_add_test(tc, other_srqs_do_not_matter);
 	tcase_add_test(tc, a_peer_answers_with_its_send_count);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

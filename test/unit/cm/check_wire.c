@@ -334,6 +334,21 @@ START_TEST(test_changed_sealed_frames_are_refused)
 }
 END_TEST
 
+/* A frame is at least as long as its seal; the seal of nothing is one, too. */
+START_TEST(test_the_shortest_sealed_frame)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME] = {0};
+	size_t size, body = 7;
+
+	start_sessions();
+	size = dofi_wire_seal(frame, DOFI_WIRE_LENGTH, &sealing);
+	ck_assert_uint_eq(size, DOFI_WIRE_LENGTH + DOFI_SEAL_SIZE);
+	ck_assert(!dofi_wire_open(frame, size - 1, &opening, &body));
+	ck_assert(dofi_wire_open(frame, size, &opening, &body));
+	ck_assert_uint_eq(body, 0);
+}
+END_TEST
+
 START_TEST(test_without_a_key_frames_have_no_seal)
 {
 	static struct dofi_session open;
@@ -357,6 +372,64 @@ START_TEST(test_details_with_wrong_fields)
 	ck_assert(!taken_with(ADDRESS, 5));
 	ck_assert(!taken_with(NAME_SIZE, 1));
 	ck_assert(!taken_with(NAME_SIZE + 3, 27));
+}
+END_TEST
+
+/* It is shown to people. */
+START_TEST(test_details_provider_is_printable)
+{
+	enum { PROVIDER = 20 };
+	static const struct {
+		uint8_t byte;
+		bool taken;
+	} bytes[] = {{' ', false},  {'!', true},   {'~', true}, {0x7f, false},
+		     {0x80, false}, {0xff, false}, {1, false}};
+
+	ck_assert(taken_with(PROVIDER, bytes[_i].byte) == bytes[_i].taken);
+	ck_assert(taken_with(PROVIDER + 3, bytes[_i].byte) == bytes[_i].taken);
+}
+END_TEST
+
+/* The longest provider and the longest address of the fabric. */
+START_TEST(test_details_of_the_greatest_size)
+{
+	struct dofi_details in = sample_details("10.1.2.3"), out;
+	uint8_t frame[DOFI_WIRE_MAX_FRAME] = {0}, *body = frame + DOFI_WIRE_LENGTH, *count;
+	size_t size;
+
+	memset(in.provider, 'x', sizeof(in.provider) - 1);
+	in.fabric_name_size = DOFI_FABRIC_NAME_MAX;
+	memset(in.fabric_name, 0x3c, sizeof(in.fabric_name));
+	size = dofi_wire_put_details(frame, &in) - DOFI_WIRE_LENGTH;
+	ck_assert(dofi_wire_get_details(body, size, &out));
+	ck_assert_str_eq(out.provider, in.provider);
+	ck_assert_uint_eq(out.fabric_name_size, DOFI_FABRIC_NAME_MAX);
+	ck_assert_mem_eq(out.fabric_name, in.fabric_name, sizeof(in.fabric_name));
+	/* One byte more, and as many bytes behind it. */
+	count = body + size - DOFI_FABRIC_NAME_MAX - 4;
+	ck_assert_uint_eq(count[2] << 8 | count[3], DOFI_FABRIC_NAME_MAX);
+	count[3]++;
+	count[2] += !count[3];
+	ck_assert(!dofi_wire_get_details(body, size + 1, &out));
+}
+END_TEST
+
+/* A peer is a process with an address on the fabric, whatever it says of itself otherwise. */
+START_TEST(test_details_of_one_peer)
+{
+	struct dofi_details one = sample_details("10.1.2.3"), other = sample_details("10.1.2.4");
+
+	other.transport++;
+	other.fabric_name[other.fabric_name_size] = 1; /* behind the address */
+	ck_assert(dofi_details_are_of_one(&one, &other));
+	other.fabric_name[other.fabric_name_size - 1]++;
+	ck_assert(!dofi_details_are_of_one(&one, &other));
+	other = one;
+	other.fabric_name_size--;
+	ck_assert(!dofi_details_are_of_one(&one, &other));
+	other = one;
+	other.uuid[sizeof(other.uuid) - 1]++;
+	ck_assert(!dofi_details_are_of_one(&one, &other));
 }
 END_TEST
 
@@ -469,6 +542,8 @@ START_TEST(test_short_qualifiers_are_ports)
 	ck_assert(dofi_port_candidate(65535, 0, &port) && port == 65535);
 	ck_assert(!dofi_port_candidate(65535, 1, &port));
 	ck_assert(!dofi_port_candidate(0, 0, &port));
+	ck_assert(dofi_port_candidate(65536, 1, &port));
+	ck_assert(!dofi_port_candidate(65536, DOFI_PORT_TRIES, &port));
 }
 END_TEST
 
@@ -556,6 +631,10 @@ int main(void)
 	tcase_add_test(tc, test_changed_sealed_frames_are_refused);
 	tcase_add_test(tc, test_without_a_key_frames_have_no_seal);
 	tcase_add_test(tc, test_details_with_wrong_fields);
+	tcase_add_loop_test(tc, test_details_provider_is_printable, 0, 7);
+	tcase_add_test(tc, test_details_of_the_greatest_size);
+	tcase_add_test(tc, test_details_of_one_peer);
+	tcase_add_test(tc, test_the_shortest_sealed_frame);
 	tcase_add_test(tc, test_details_provider_without_a_zero_byte);
 	tcase_add_test(tc, test_message_with_wrong_fields);
 	tcase_add_test(tc, test_message_with_too_much_private_data);

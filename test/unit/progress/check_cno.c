@@ -798,6 +798,86 @@ START_TEST(due_agents_are_counted)
 }
 END_TEST
 
+static DAT_CNO_HANDLE second;
+static char order[16];
+
+static void first_agent(DAT_PVOID data, DAT_EVD_HANDLE handle)
+{
+	(void)handle;
+	strcat(order, "<");
+	if (strlen(order) == 1) {
+		t_ok(dofi_cno_trigger(cno, &(DAT_EVD_HANDLE){NULL}));
+		t_ok(dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){data, first_agent}));
+		dofi_cno_notify(cno, evd);
+		dofi_cno_notify(second, evd);
+		dofi_cno_run_agents(ia);
+	}
+	strcat(order, ">");
+}
+
+static void second_agent(DAT_PVOID data, DAT_EVD_HANDLE handle)
+{
+	ck_assert_ptr_eq(data, &second);
+	ck_assert_ptr_eq(handle, evd);
+	strcat(order, "2");
+}
+
+/* The agent of one CNO is not called from inside itself; that of another one does not wait. */
+START_TEST(agents_of_two_cnos_are_called_one_inside_the_other)
+{
+	t_ok(dofi_cno_create(ia, (DAT_OS_WAIT_PROXY_AGENT){&second, second_agent}, &second));
+	t_ok(dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){&told, first_agent}));
+	dofi_cno_notify(cno, evd);
+	ck_assert_str_eq(order, "");
+	dofi_cno_run_agents(ia);
+	ck_assert_str_eq(order, "<2><>");
+	ck_assert_uint_eq(atomic_load(&ia->nagents), 0);
+	t_ok(dofi_cno_free(second));
+}
+END_TEST
+
+/* CNO-014: a trigger comes while the agent is modified. */
+START_TEST(a_due_call_goes_to_the_new_agent)
+{
+	struct dofi_cno *object = cno;
+
+	second = cno;
+	t_ok(dofi_cno_modify_agent(cno, counter));
+	dofi_cno_notify(cno, evd);
+	dofi_lock(&object->lock);
+	dofi_agent_set(object, (DAT_OS_WAIT_PROXY_AGENT){&second, second_agent});
+	dofi_unlock(&object->lock);
+	dofi_cno_run_agents(ia);
+	ck_assert_str_eq(order, "2");
+	ck_assert_int_eq(told.calls, 0);
+	/* That was its one call. */
+	expect_triggered_by(evd);
+	dofi_cno_notify(cno, evd);
+	dofi_cno_run_agents(ia);
+	ck_assert_str_eq(order, "2");
+	ck_assert_int_eq(told.calls, 0);
+}
+END_TEST
+
+/* A trigger comes while the CNO is freed. */
+START_TEST(a_freed_cno_has_no_due_call)
+{
+	struct dofi_cno *object = cno;
+
+	t_ok(dofi_cno_modify_agent(cno, counter));
+	dofi_lock(&object->lock);
+	dofi_agent_make_due(object, evd);
+	dofi_agent_make_due(object, evd); /* an agent is called once */
+	ck_assert_uint_eq(atomic_load(&ia->nagents), 1);
+	ck_assert(dofi_agent_has_left(object));
+	dofi_unlock(&object->lock);
+	ck_assert_uint_eq(atomic_load(&ia->nagents), 0);
+	ck_assert(dofi_list_empty(&ia->agents));
+	dofi_cno_run_agents(ia);
+	ck_assert_int_eq(told.calls, 0);
+}
+END_TEST
+
 static bool in_agent, other_in_agent;
 
 static DAT_RETURN ask_main(void *arg)
@@ -910,6 +990,9 @@ int main(void)
 	tcase_add_test(tc, test_no_event_is_missed);
 	tcase_add_test(tc, agent_frees_the_cno_that_is_modified);
 	tcase_add_test(tc, due_agents_are_counted);
+	tcase_add_test(tc, agents_of_two_cnos_are_called_one_inside_the_other);
+	tcase_add_test(tc, a_due_call_goes_to_the_new_agent);
+	tcase_add_test(tc, a_freed_cno_has_no_due_call);
 	tcase_add_test(tc, a_thread_knows_that_it_runs_an_agent);
 	tcase_add_test(tc, close_waits_for_calls_that_run_agents);
 	tcase_add_test(tc, close_waits_for_a_running_agent);

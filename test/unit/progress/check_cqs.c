@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/progress/cqs.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ia.h"
@@ -15,6 +16,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #define FIRST 16384u
 
@@ -118,6 +120,7 @@ START_TEST(one_queue_is_enough_for_a_few_endpoints)
 	ck_assert_uint_eq(opened, 1);
 	dofi_cqs_close(&ia);
 	ck_assert_uint_eq(closed, 1);
+	ck_assert_uint_eq(ia.cqs.n, 0);
 }
 END_TEST
 
@@ -171,6 +174,15 @@ START_TEST(a_fabric_without_memory_is_asked_for_shorter_queues)
 	ck_assert_int_eq(dofi_cqs_open(&ia), -FI_ENOMEM);
 	ck_assert_uint_eq(tries, 7); /* 16384, 8192, ... 256 */
 	ck_assert_uint_eq(ia.cqs.n, 0);
+}
+END_TEST
+
+/* Three, and not one of which the library knows nothing. */
+START_TEST(a_fabric_is_asked_for_each_wait_object)
+{
+	shortage = _i ? -FI_EINVAL : -FI_ENOSYS;
+	ck_assert_int_eq(dofi_cqs_open(&ia), shortage);
+	ck_assert_uint_eq(tries, 3 * 7);
 }
 END_TEST
 
@@ -265,12 +277,35 @@ START_TEST(without_another_queue_the_longest_is_used)
 	 * from now on completions are read as soon as they come.
 	 */
 	ck_assert_uint_eq(dofi_cqs_take(&ia, 300), 1);
-	ck_assert_uint_lt(dofi_cqs_take(&ia, 300), there);
+	for (uint32_t i = 0; i < 2 * there; i++)
+		ck_assert_uint_lt(dofi_cqs_take(&ia, 300), there);
 	ck_assert_uint_eq(opened, there);
 	ck_assert_uint_eq(ia.wait.watchers, 1);
 	said = t_captured(fd);
 	ck_assert_ptr_nonnull(strstr(said, "completion queues are full"));
 	ck_assert_ptr_null(strchr(strchr(said, '\n') + 1, '\n'));
+}
+END_TEST
+
+/* For the administrator: that there are several, and what to do when there are no more. */
+START_TEST(further_queues_are_told)
+{
+	int fd = t_capture(STDERR_FILENO);
+	const char *said;
+
+	dofi_log_set_level("info");
+	strcpy(ia.name, "ofa0");
+	most = 2;
+	open_first();
+	ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST), 0);
+	ck_assert_uint_eq(dofi_cqs_take(&ia, 300), 1);
+	said = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(said, "IA ofa0: completion queue 2, of 32768 entries"));
+	ck_assert_ptr_null(strstr(said, "full"));
+	ck_assert_uint_eq(dofi_cqs_take(&ia, 2 * FIRST), 1);
+	said = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(said, "IA ofa0: its 2 completion queues are full"));
+	ck_assert_ptr_null(strstr(said, "completion queue 3"));
 }
 END_TEST
 
@@ -362,14 +397,55 @@ END_TEST
 
 START_TEST(without_another_shared_queue_the_emptiest_serves_all)
 {
-	most = 3;
 	open_list();
 	take(FEW, 0);
 	take(ALONE, 1);
-	take(ALONE, 2);
+	take(1, 2);
+	if (_i == 0)
+		most = 3;
+	no_fds = _i == 1;
+	has_fds = _i != 2;
+	take(ALONE - 1, 2);
 	take(1, 1);
 	take(1, 2);
 	ck_assert_uint_eq(opened, 3);
+}
+END_TEST
+
+/* The process has no descriptor left: it works, and polls all connections by the list. */
+START_TEST(without_an_epoll_set_the_list_serves_all)
+{
+	struct rlimit limit, low;
+	int fd = t_capture(STDERR_FILENO), next = dup(STDERR_FILENO);
+
+	close(next);
+	dofi_log_set_level("info");
+	has_lists = true;
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = (rlim_t)next;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+	ck_assert_int_eq(dofi_cqs_open(&ia), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert(!ia.cqs.shared);
+	take(2 * FEW, 0);
+	ck_assert_uint_eq(opened, 1);
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "no epoll set"));
+	dofi_cqs_close(&ia);
+	ck_assert_uint_eq(closed, 1);
+}
+END_TEST
+
+/* The counts of a queue that was closed do not belong to the next one in its place. */
+START_TEST(an_opened_queue_has_no_users)
+{
+	ia.cqs.list[0] = (struct dofi_cq){.used = 7, .users = 7, .due = true};
+	open_first();
+	ck_assert_uint_eq(ia.cqs.list[0].used, 0);
+	ck_assert_uint_eq(ia.cqs.list[0].users, 0);
+	ck_assert(!ia.cqs.list[0].due);
+	ck_assert_ptr_eq(ia.cqs.list[0].fid, &queues[0]);
+	ck_assert_uint_eq(ia.cqs.list[0].size, FIRST);
 }
 END_TEST
 
@@ -392,6 +468,7 @@ int main(void)
 	tcase_add_test(tc, fabrics_without_device_queues_need_one_queue);
 	tcase_add_loop_test(tc, the_best_wait_object_of_the_fabric, 0, 9);
 	tcase_add_test(tc, a_fabric_without_memory_is_asked_for_shorter_queues);
+	tcase_add_loop_test(tc, a_fabric_is_asked_for_each_wait_object, 0, 2);
 	tcase_add_test(tc, the_shortest_queue_that_is_used);
 	tcase_add_test(tc, a_queue_that_takes_a_whole_mebibyte);
 	tcase_add_test(tc, a_queue_shorter_than_the_endpoint_needs_is_not_opened);
@@ -400,11 +477,14 @@ int main(void)
 	tcase_add_test(tc, a_device_with_short_queues_has_more_of_them);
 	tcase_add_test(tc, a_large_endpoint_gets_a_queue_of_its_size);
 	tcase_add_loop_test(tc, without_another_queue_the_longest_is_used, 0, 2);
+	tcase_add_test(tc, further_queues_are_told);
 	tcase_add_test(tc, a_queue_of_a_device_is_not_shared_without_room);
 	tcase_add_test(tc, few_connections_share_the_list_and_later_ones_other_queues);
 	tcase_add_test(tc, there_are_not_more_queues_than_can_be_watched);
 	tcase_add_loop_test(tc, without_a_shared_queue_the_list_serves_all, 0, 3);
-	tcase_add_test(tc, without_another_shared_queue_the_emptiest_serves_all);
+	tcase_add_loop_test(tc, without_another_shared_queue_the_emptiest_serves_all, 0, 3);
+	tcase_add_test(tc, without_an_epoll_set_the_list_serves_all);
+	tcase_add_test(tc, an_opened_queue_has_no_users);
 	tcase_add_test(tc, no_queue_at_all_is_an_error);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Event dispatchers: queue, thresholds, waiting, streams, overflow (EVD-*, EVS-*). */
 #include "../../lib/fake_ia.h"
+#include "../../lib/t_hooks.h"
 #include "../../lib/unit.h"
 
 #include "../../../prov/ofi/api/cno.h"
@@ -22,6 +23,18 @@
 
 #define INVALID  DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
 #define FOR_EVER DAT_TIMEOUT_INFINITE
+
+static void *watched; /* a block */
+static int times_freed;
+
+T_STAND_IN void __wrap_free(void *block);
+void __real_free(void *block);
+
+void __wrap_free(void *block)
+{
+	times_freed += block && block == watched;
+	__real_free(block);
+}
 
 static struct dofi_ia *ia;
 static DAT_EVD_HANDLE evd; /* length 8, all streams */
@@ -222,6 +235,77 @@ START_TEST(test_free_only_without_streams)
 	t_ret(dofi_evd_clear_unwaitable(stale), INVALID);
 	t_ret(dofi_evd_modify_cno(stale, DAT_HANDLE_NULL), INVALID);
 	t_ret(dofi_evd_resize(stale, 4), INVALID);
+}
+END_TEST
+
+/* A call that found the handle before it became invalid finds neither events nor room. */
+START_TEST(test_free_leaves_nothing)
+{
+	struct dofi_evd *object = evd;
+	DAT_CNO_HANDLE cno;
+
+	t_ok(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	t_ok(dofi_evd_modify_cno(evd, cno));
+	push(1, false);
+	watched = object->ring;
+	t_ok(dofi_evd_free(evd));
+	evd = NULL;
+	ck_assert_int_eq(times_freed, 1);
+	ck_assert_ptr_null(object->ring);
+	ck_assert_uint_eq(object->qlen, 0);
+	ck_assert_uint_eq(object->head, object->tail);
+	ck_assert_uint_eq(atomic_load(&object->count), 0);
+	ck_assert_ptr_null(atomic_load(&object->cno));
+	ck_assert(object->dying);
+	ck_assert(dofi_trylock(&object->lock));
+	dofi_unlock(&object->lock);
+	t_ok(dofi_cno_free(cno)); /* it is not used any more */
+}
+END_TEST
+
+/* A waiter learns of the first reason. */
+START_TEST(test_a_waiter_is_woken_once)
+{
+	struct dofi_evd *object = evd;
+	uint32_t before = atomic_load(&object->wakeup);
+
+	dofi_lock(&object->lock);
+	dofi_evd_wake(object, DOFI_WAKE_EVENT); /* there is none */
+	ck_assert_uint_eq(atomic_load(&object->wakeup), before);
+	ck_assert_int_eq(object->wake, DOFI_WAKE_NONE);
+	object->waiter = true;
+	dofi_evd_wake(object, DOFI_WAKE_UNWAITABLE);
+	dofi_evd_wake(object, DOFI_WAKE_EVENT);
+	ck_assert_uint_eq(atomic_load(&object->wakeup), before + 1);
+	ck_assert_int_eq(object->wake, DOFI_WAKE_UNWAITABLE);
+	object->waiter = false;
+	dofi_unlock(&object->lock);
+}
+END_TEST
+
+/* Transfers and connections have counters of their own. */
+START_TEST(test_events_are_counted_by_kind)
+{
+	static const struct {
+		uint32_t number;
+		uint64_t transfers, connections;
+	} kinds[] = {{DAT_DTO_COMPLETION_EVENT, 1, 0},
+		     {DOFI_EVENT_EXTENDED, 1, 0},
+		     {DAT_CONNECTION_EVENT_ESTABLISHED - 1, 0, 0},
+		     {DAT_CONNECTION_EVENT_ESTABLISHED, 0, 1},
+		     {DAT_CONNECTION_EVENT_BROKEN, 0, 1},
+		     {DAT_CONNECTION_EVENT_UNREACHABLE, 0, 1},
+		     {DAT_CONNECTION_EVENT_UNREACHABLE + 1, 0, 0},
+		     {DAT_SOFTWARE_EVENT, 0, 0}};
+	struct dofi_event event = {.number = kinds[_i].number};
+	const struct dofi_evd *object = evd;
+
+	ck_assert_int_eq(dofi_evd_push(evd, &event, true), 0);
+	ck_assert_uint_eq(atomic_load(&object->counters[DOFI_CNT_EVD_DTO_CALLBACK]),
+			  kinds[_i].transfers);
+	ck_assert_uint_eq(atomic_load(&object->counters[DOFI_CNT_EVD_CONN_CALLBACK]),
+			  kinds[_i].connections);
+	ck_assert_uint_eq(atomic_load(&object->count), 1);
 }
 END_TEST
 
@@ -525,6 +609,59 @@ START_TEST(test_wait_times_out)
 }
 END_TEST
 
+static void push_with_the_fifth(struct dofi_ia *polled)
+{
+	(void)polled;
+	if (t_fake.polls == 5)
+		push(42, true);
+}
+
+/* Completions come by the queue, which a thread that spins reads. */
+START_TEST(test_wait_spins_for_completions)
+{
+	static const DAT_EVD_FLAGS flags[] = {DAT_EVD_DTO_FLAG, DAT_EVD_RMR_BIND_FLAG,
+					      DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG};
+	struct dofi_evd *object = evd;
+	DAT_EVENT event;
+	DAT_COUNT nmore;
+
+	object->flags = flags[_i];
+	ia->params.spin_us = 60000000;
+	t_fake.on_poll = push_with_the_fifth;
+	t_ok(dofi_evd_wait(evd, FOR_EVER, 1, &event, &nmore));
+	ck_assert_uint_eq(cookie_of(&event), 42);
+	ck_assert_uint_eq(t_fake.polls, 5);
+	ck_assert_uint_eq(t_fake.sleeps, 0);
+	/* It does not spin beyond the time of the call. */
+	t_ret(dofi_evd_wait(evd, 2000, 1, &event, &nmore), DOFI_TIMEOUT_EXPIRED);
+	ck_assert_uint_eq(t_fake.sleeps, 0);
+}
+END_TEST
+
+/* Other events come by descriptors, and a program may not want to spin. */
+START_TEST(test_wait_sleeps_for_other_events)
+{
+	static const DAT_EVD_FLAGS flags[] = {DAT_EVD_DTO_FLAG, DAT_EVD_CR_FLAG,
+					      DAT_EVD_CONNECTION_FLAG, DAT_EVD_SOFTWARE_FLAG,
+					      DAT_EVD_ASYNC_FLAG};
+	struct dofi_evd *object = evd;
+	DAT_EVENT event;
+	DAT_COUNT nmore;
+
+	object->flags = flags[_i];
+	ia->params.spin_us = flags[_i] == DAT_EVD_DTO_FLAG ? 0 : 60000000;
+	t_ret(dofi_evd_wait(evd, 60000, 1, &event, &nmore), DOFI_TIMEOUT_EXPIRED);
+	ck_assert_uint_eq(t_fake.polls, 1);
+	ck_assert_uint_le(t_fake.sleeps, 1);
+	/* After the spin it sleeps, too. */
+	object->flags = DAT_EVD_DTO_FLAG;
+	ia->params.spin_us = 1;
+	start_waiter(1);
+	push(7, true);
+	expect_woken(7, 0);
+}
+END_TEST
+
 static void expect_waits(uint64_t calls, uint64_t blocked, uint64_t notified)
 {
 	const struct dofi_evd *object = evd;
@@ -726,6 +863,31 @@ START_TEST(test_streams_that_go_together)
 }
 END_TEST
 
+/* The first stream is the service point, which asks. Each other one may need a place, up to half.
+ */
+START_TEST(test_room_for_requests)
+{
+	static const struct {
+		int transfers, others, queued;
+		uint32_t room;
+	} cases[] = {{0, 0, 0, 8}, {0, 1, 0, 8}, {0, 2, 0, 7}, {1, 1, 0, 7}, {2, 3, 0, 4},
+		     {2, 4, 0, 4}, {9, 9, 0, 4}, {0, 2, 6, 1}, {0, 2, 7, 0}, {0, 2, 8, 0},
+		     {0, 9, 3, 1}, {0, 9, 5, 0}, {0, 1, 7, 1}};
+
+	for (int i = 0; i < cases[_i].transfers; i++)
+		dofi_evd_attach_dto(evd, i % 2 ? DOFI_CONFIG_SOLICITED : DOFI_CONFIG_THRESHOLD);
+	for (int i = 0; i < cases[_i].others; i++)
+		dofi_evd_attach_other(evd);
+	for (int i = 0; i < cases[_i].queued; i++)
+		push((uint64_t)i, false);
+	ck_assert_uint_eq(dofi_evd_room(evd), cases[_i].room);
+	for (int i = 0; i < cases[_i].transfers; i++)
+		dofi_evd_detach_dto(evd, i % 2 ? DOFI_CONFIG_SOLICITED : DOFI_CONFIG_THRESHOLD);
+	for (int i = 0; i < cases[_i].others; i++)
+		dofi_evd_detach_other(evd);
+}
+END_TEST
+
 /* --- overflow, resize --- */
 
 /* EVD-117, EVD-121, EVS-093 */
@@ -794,6 +956,53 @@ START_TEST(test_full_or_absent_async_evd_loses_events)
 		push(i, true);
 	t_ret(dofi_evd_dequeue(async, &event), DOFI_QUEUE_EMPTY);
 	ia->async_evd = async;
+}
+END_TEST
+
+/* The consumer cannot be told of it by an event, and the errors it loses count, too. */
+START_TEST(test_full_async_evd_is_logged_once)
+{
+	int fd = t_capture(STDERR_FILENO);
+	const char *said;
+	char begin[sizeof(ia->name) + 64];
+
+	for (int i = 0; i < 4; i++)
+		dofi_evd_async(ia, DAT_ASYNC_ERROR_EP_BROKEN, evd, 0);
+	ck_assert_str_eq(t_captured(fd), "");
+	for (int i = 0; i < 3; i++)
+		dofi_evd_async(ia, DAT_ASYNC_ERROR_EP_BROKEN, evd, 0);
+	said = t_captured(fd);
+	snprintf(begin, sizeof(begin), "%s: the asynchronous EVD is full (4 events)", ia->name);
+	ck_assert_ptr_nonnull(strstr(said, begin));
+	ck_assert_ptr_null(strchr(strchr(said, '\n') + 1, '\n'));
+	ck_assert_uint_eq(atomic_load(&ia->counters[DOFI_CNT_IA_ASYNC_ERROR]), 7);
+}
+END_TEST
+
+/* One ring is freed: the old one, or the new one if it is not used. */
+START_TEST(test_resize_frees_a_ring)
+{
+	struct dofi_evd *object = evd;
+	struct dofi_event *ring = object->ring;
+
+	watched = ring;
+	push(1, true);
+	push(2, true);
+	t_ret(dofi_evd_resize(evd, 1), DOFI_ERR(DAT_INVALID_STATE, 0));
+	ck_assert_int_eq(times_freed, 0);
+	ck_assert_ptr_eq(object->ring, ring);
+	object->dying = true; /* another thread frees it */
+	t_ret(dofi_evd_set_length(object, 16), INVALID);
+	object->dying = false;
+	ck_assert_int_eq(times_freed, 0);
+	ck_assert_ptr_eq(object->ring, ring);
+	ck_assert_uint_eq(object->qlen, 8);
+	t_ok(dofi_evd_resize(evd, 2)); /* the two that it holds */
+	ck_assert_int_eq(times_freed, 1);
+	ck_assert_ptr_ne(object->ring, ring);
+	ck_assert_uint_eq(object->qlen, 2);
+	expect_dequeue(1);
+	expect_dequeue(2);
 }
 END_TEST
 
@@ -871,6 +1080,9 @@ int main(void)
 	tcase_add_test(tc, test_no_more_than_the_attribute_says);
 	tcase_add_test(tc, test_query);
 	tcase_add_test(tc, test_free_only_without_streams);
+	tcase_add_loop_test(tc, test_events_are_counted_by_kind, 0, 8);
+	tcase_add_test(tc, test_free_leaves_nothing);
+	tcase_add_test(tc, test_a_waiter_is_woken_once);
 	tcase_add_test(tc, test_dequeue_in_order);
 	tcase_add_test(tc, test_dequeue_polls_when_empty_only);
 	tcase_add_test(tc, test_dequeue_takes_what_its_poll_hands_over);
@@ -884,6 +1096,8 @@ int main(void)
 	tcase_add_test(tc, test_wait_arguments);
 	tcase_add_test(tc, test_wait_finds_events);
 	tcase_add_test(tc, test_wait_times_out);
+	tcase_add_loop_test(tc, test_wait_spins_for_completions, 0, 3);
+	tcase_add_loop_test(tc, test_wait_sleeps_for_other_events, 0, 5);
 	tcase_add_test(tc, test_wait_counts_calls_and_how_they_end);
 	tcase_add_test(tc, test_wait_wakes_at_threshold_by_notification);
 	tcase_add_test(tc, test_wait_ignores_quiet_events);
@@ -894,9 +1108,12 @@ int main(void)
 	tcase_add_test(tc, test_free_sleeps_until_the_waiter_has_left);
 	tcase_add_test(tc, test_signal_ends_wait);
 	tcase_add_test(tc, test_streams_that_go_together);
+	tcase_add_loop_test(tc, test_room_for_requests, 0, 13);
 	tcase_add_test(tc, test_overflow_is_reported_once);
 	tcase_add_test(tc, test_overflow_after_resize_is_reported);
 	tcase_add_test(tc, test_full_or_absent_async_evd_loses_events);
+	tcase_add_test(tc, test_full_async_evd_is_logged_once);
+	tcase_add_test(tc, test_resize_frees_a_ring);
 	tcase_add_test(tc, test_resize);
 	tcase_add_test(tc, test_events_that_arrive_during_resize_are_kept);
 	suite_add_tcase(suite, tc);

@@ -8,6 +8,14 @@
 #define MS 1000000u
 
 static struct dofi_ia ia;
+static uint64_t now = UINT64_C(100000000) * MS;
+
+uint64_t __wrap_dofi_now(void);
+
+uint64_t __wrap_dofi_now(void)
+{
+	return now;
+}
 
 /* An IA that was quiet for long and has a mark that all peers see. */
 static void setup(void)
@@ -149,6 +157,128 @@ START_TEST(queue_with_an_unreliable_descriptor_is_polled)
 }
 END_TEST
 
+/* --- how long, to the nanosecond --- */
+
+#define US 1000u
+
+/* Expects the naps of a driver that finds nothing. */
+static void expect_naps(const uint64_t *naps, bool with_cq)
+{
+	for (; *naps; naps++) {
+		ck_assert_uint_eq(dofi_nap_until(&ia, DOFI_FOREVER, with_cq), now + *naps);
+		now += *naps;
+	}
+}
+
+static void expect_short_naps(void)
+{
+	static const uint64_t naps[] = {20 * US,  40 * US, 80 * US, 160 * US, 320 * US,
+					640 * US, 1 * MS,  1 * MS,  0};
+
+	expect_naps(naps, true);
+	ck_assert(!atomic_load(&ia.wait.deep));
+}
+
+/* A request that waits, a peer that would not wake us, a connection that no descriptor shows. */
+START_TEST(naps_double_up_to_a_millisecond)
+{
+	ia.wait.nap_ns = 0;
+	if (_i == 0) {
+		atomic_store(&ia.engine.nstalled, 1);
+	} else if (_i == 1) {
+		atomic_store(&ia.engine.restless, 1);
+	} else if (_i == 2) {
+		atomic_store(&ia.wakeup.deaf, 1);
+	} else if (_i == 3) {
+		ia.wait.marked = false;
+	} else {
+		ia.cq_wait = FI_WAIT_FD;
+		ia.eqs.n = 1;
+		ia.eqs.fd = -1;
+		atomic_store(&ia.cm.nlinking, 1);
+	}
+	expect_short_naps();
+	/* An event, or a post, makes them short again. */
+	if (_i & 1)
+		atomic_fetch_add(&ia.engine.handled, 1);
+	else
+		atomic_store(&ia.wait.posted, true);
+	expect_short_naps();
+	ck_assert(!atomic_load(&ia.wait.posted));
+}
+END_TEST
+
+/* Those of a list of descriptors, which may not show what is there. */
+START_TEST(naps_of_a_list_double_up_to_a_quarter_of_a_second)
+{
+	static const uint64_t naps[] = {32 * MS, 64 * MS, 128 * MS, 256 * MS, 256 * MS, 0};
+
+	ia.wait.nap_ns = 0;
+	ia.cq_wait = _i == 1 ? FI_WAIT_POLLFD : _i == 4 ? FI_WAIT_NONE : FI_WAIT_FD;
+	ia.cq_mutes = _i == 2;
+	ia.eqs.silent = _i == 3;
+	expect_naps(naps, _i && _i != 4);
+	atomic_fetch_add(&ia.engine.handled, 1);
+	expect_naps(naps, _i && _i != 4);
+}
+END_TEST
+
+/* A sixteenth of the quiet time, between one and 32 ms. */
+START_TEST(naps_follow_the_quiet_time)
+{
+	static const struct {
+		uint64_t quirks, quiet, nap;
+	} cases[] = {
+		{0, 16 * MS - 1, 1 * MS},
+		{0, 16 * MS, 1 * MS},
+		{0, 160 * MS, 10 * MS},
+		{0, 512 * MS - 16, 32 * MS - 1},
+		{0, 512 * MS, 32 * MS},
+		{0, 10000 * (uint64_t)MS, 32 * MS},
+		{DOFI_QUIRK_MUTE_QUEUE, 250 * MS - 1, 1 * MS},
+		{DOFI_QUIRK_MUTE_QUEUE, 250 * MS, 15625 * US},
+	};
+
+	ia.quirks = cases[_i].quirks;
+	ia.wait.nap_ns = 64 * MS;
+	ia.wait.quiet_since = now - cases[_i].quiet;
+	ck_assert_uint_eq(dofi_nap_until(&ia, DOFI_FOREVER, true), now + cases[_i].nap);
+	ck_assert_uint_eq(ia.wait.nap_ns, cases[_i].nap);
+	ck_assert_int_eq(atomic_load(&ia.wait.deep), cases[_i].nap > 1 * MS);
+	ck_assert_uint_eq(ia.wait.quiet_since, now - cases[_i].quiet);
+	/* An event begins another quiet time. */
+	atomic_fetch_add(&ia.engine.handled, 1);
+	ck_assert_uint_eq(dofi_nap_until(&ia, DOFI_FOREVER, true), now + 20 * US);
+	ck_assert_uint_eq(ia.wait.quiet_since, now);
+}
+END_TEST
+
+/* The nap ends for a timer, and for the end of the wait. */
+START_TEST(naps_end_in_time)
+{
+	ia.cq_wait = _i ? FI_WAIT_FD : FI_WAIT_POLLFD;
+	ia.wait.nap_ns = 0;
+	ck_assert_uint_eq(dofi_nap_until(&ia, now + 7, true), now + 7);
+	atomic_store(&ia.engine.next_timer, now + 6);
+	ck_assert_uint_eq(dofi_nap_until(&ia, now + 7, true), now + 6);
+	ck_assert_uint_eq(dofi_nap_until(&ia, now + 5, true), now + 5);
+	ck_assert_uint_eq(dofi_nap_until(&ia, DOFI_FOREVER, true), now + 6);
+	ck_assert_uint_eq(dofi_nap_blind_until(now + 5), now + 5);
+	ck_assert_uint_eq(dofi_nap_blind_until(DOFI_FOREVER), now + 1 * MS);
+}
+END_TEST
+
+/* Nothing is missed there. */
+START_TEST(naps_beside_descriptors_that_show_all_have_no_end)
+{
+	ia.cq_wait = FI_WAIT_FD;
+	ia.eqs.n = _i != 0;
+	ia.eqs.fd = _i == 1 ? STDIN_FILENO : -1;
+	atomic_store(&ia.cm.nlinking, _i != 2);
+	ck_assert_uint_eq(dofi_nap_until(&ia, DOFI_FOREVER, true), DOFI_FOREVER);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("nap");
@@ -165,6 +295,11 @@ int main(void)
 	tcase_add_test(tc, naps_are_short_after_an_event);
 	tcase_add_loop_test(tc, queue_without_a_descriptor_is_polled, 0, 2);
 	tcase_add_loop_test(tc, queue_with_an_unreliable_descriptor_is_polled, 0, 2);
+	tcase_add_loop_test(tc, naps_double_up_to_a_millisecond, 0, 5);
+	tcase_add_loop_test(tc, naps_of_a_list_double_up_to_a_quarter_of_a_second, 0, 5);
+	tcase_add_loop_test(tc, naps_follow_the_quiet_time, 0, 8);
+	tcase_add_loop_test(tc, naps_end_in_time, 0, 2);
+	tcase_add_loop_test(tc, naps_beside_descriptors_that_show_all_have_no_end, 0, 3);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

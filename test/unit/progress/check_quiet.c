@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <sys/eventfd.h>
 
 #define MS   UINT64_C(1000000)
@@ -31,6 +32,11 @@ static uint32_t stop_in;                       /* number of a round */
 static int timeout_seen, look_answer;
 static bool events_are_there, driver_comes;
 static uint64_t look_takes;
+static uint32_t driven_at = 5; /* the count of activity when it drives */
+static uint32_t parks, last_park;
+static int timeouts[MOST + 1]; /* of each look */
+/* What happens during each look: 'p': a consumer polls, '.': none does. At the end it stops. */
+static const char *script;
 
 T_STAND_IN int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 T_STAND_IN int __wrap_epoll_wait(int epfd, struct epoll_event *events, int n, int timeout);
@@ -39,6 +45,23 @@ int __wrap_dofi_engine_round(struct dofi_ia *of, bool all);
 bool __wrap_dofi_wait_arm_events(struct dofi_ia *of);
 int __wrap_dofi_wait_on_fds(struct dofi_ia *of, const _Atomic uint32_t *word, uint32_t seen,
 			    uint64_t deadline, const sigset_t *sigmask);
+int __wrap_dofi_eventfd_clear(int fd);
+int __real_dofi_eventfd_clear(int fd);
+void __wrap_dofi_wait_probe(struct dofi_ia *of);
+int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg);
+void __wrap_dofi_nic_enter_thread(const char *ia_name, const struct dofi_nic *nic);
+T_STAND_IN long __wrap_syscall(long number, ...);
+
+/* A consumer polls, as it does at each step of the script. */
+static void poll_by_script(void)
+{
+	if (!*script)
+		atomic_store(&ia.engine.stop, true);
+	else if (*script++ == 'p')
+		driven_at = atomic_fetch_add(&ia.engine.activity, 1) + 1;
+	else
+		atomic_store(&ia.engine.copying, 0);
+}
 
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {
@@ -57,6 +80,12 @@ int __wrap_epoll_wait(int epfd, struct epoll_event *events, int n, int timeout)
 	looks++;
 	timeout_seen = timeout;
 	now += look_takes;
+	if (script) {
+		ck_assert_uint_le(looks, MOST);
+		timeouts[looks] = timeout;
+		now += (uint64_t)timeout * MS;
+		poll_by_script();
+	}
 	atomic_store(&ia.wait.asleep, driver_comes);
 	return look_answer;
 }
@@ -89,11 +118,22 @@ int __wrap_dofi_wait_on_fds(struct dofi_ia *of, const _Atomic uint32_t *word, ui
 {
 	ck_assert_ptr_eq(of, &ia);
 	ck_assert_ptr_eq(word, &ia.engine.activity);
-	ck_assert_uint_eq(seen, 5);
+	ck_assert_uint_eq(seen, driven_at);
 	ck_assert_uint_eq(deadline, DOFI_FOREVER);
 	ck_assert_ptr_null(sigmask);
 	slept_after[rounds] = true;
+	if (script)
+		poll_by_script();
 	return endings[++sleeps];
+}
+
+int __wrap_dofi_eventfd_clear(int fd)
+{
+	ck_assert_int_eq(fd, ia.engine.park_fd);
+	ck_assert(atomic_load(&ia.engine.parked));
+	if (++parks == last_park)
+		atomic_store(&ia.engine.stop, true);
+	return __real_dofi_eventfd_clear(fd);
 }
 
 /* --- an agent --- */
@@ -347,7 +387,125 @@ START_TEST(it_stops_driving_for_a_consumer)
 }
 END_TEST
 
+/* --- it starts --- */
+
+static int probes, starts, start_error;
+
+void __wrap_dofi_wait_probe(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_int_eq(starts, 0);
+	probes++;
+}
+
+int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	ck_assert_ptr_eq(thread, &ia.engine.thread);
+	ck_assert(run == progress_main);
+	ck_assert_ptr_eq(arg, &ia);
+	starts++;
+	return start_error;
+}
+
+/* Events of connections end its quiet looks, if the fabric has a descriptor for them. */
+START_TEST(it_looks_at_the_events_of_connections)
+{
+	const bool has_fd = _i == 0;
+
+	ia.engine.quiet_epfd = epoll_create1(EPOLL_CLOEXEC);
+	ia.eqs.n = _i < 2;
+	ia.eqs.fd = has_fd ? eventfd(1, EFD_CLOEXEC) : -1;
+	start_error = -EAGAIN;
+	ck_assert_int_eq(dofi_progress_start(&ia), -EAGAIN);
+	ck_assert_int_eq(probes, 1);
+	ck_assert_int_eq(starts, 1);
+	ck_assert(is_readable(ia.engine.quiet_epfd) == has_fd);
+}
+END_TEST
+
+/* The lowest descriptor is one. */
+START_TEST(it_does_not_start_without_the_events_of_connections)
+{
+	ia.engine.quiet_epfd = epoll_create1(EPOLL_CLOEXEC);
+	close(STDIN_FILENO);
+	ia.eqs.n = 1;
+	ia.eqs.fd = STDIN_FILENO;
+	ck_assert_int_eq(dofi_progress_start(&ia), -EBADF);
+	ck_assert_int_eq(starts, 0);
+}
+END_TEST
+
 /* --- it is parked, and it ends --- */
+
+static int joins, join_error;
+
+T_STAND_IN int __wrap_pthread_timedjoin_np(pthread_t thread, void **result,
+					   const struct timespec *limit);
+T_STAND_IN int __wrap_pthread_join(pthread_t thread, void **result);
+
+T_STAND_IN int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+int __real_clock_gettime(clockid_t clock, struct timespec *time);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	if (clock != CLOCK_REALTIME) /* that of pthread_timedjoin_np */
+		return __real_clock_gettime(clock, time);
+	*time = (struct timespec){.tv_sec = 1234, .tv_nsec = 56};
+	return 0;
+}
+
+int __wrap_pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *limit)
+{
+	ck_assert(thread == ia.engine.thread);
+	ck_assert_ptr_null(result);
+	ck_assert_int_eq(limit->tv_sec, 1235);
+	ck_assert_int_eq(limit->tv_nsec, 56);
+	ck_assert(atomic_load(&ia.engine.stop));
+	joins++;
+	return join_error;
+}
+
+int __wrap_pthread_join(pthread_t thread, void **result)
+{
+	ck_assert(thread == ia.engine.thread);
+	ck_assert_ptr_null(result);
+	ck_assert(atomic_load(&ia.engine.stop));
+	joins++;
+	return 0;
+}
+
+/* An agent of the consumer may not return. */
+START_TEST(exit_waits_a_second_at_most)
+{
+	ia.engine.has_fabric = true;
+	join_error = _i ? ETIMEDOUT : 0;
+	dofi_progress_exit(&ia);
+	ck_assert_int_eq(joins, 1);
+	ck_assert_int_eq(ia.engine.joined, !_i);
+	ck_assert(!ia.engine.has_fabric);
+	/* Closing it later waits for a thread that was not joined. */
+	dofi_progress_stop(&ia);
+	ck_assert_int_eq(joins, 1 + _i);
+	ck_assert(ia.engine.joined);
+	dofi_progress_stop(&ia);
+	ck_assert_int_eq(joins, 1 + _i);
+}
+END_TEST
+
+/* An agent calls exit(), or the IA is closed already. */
+START_TEST(exit_does_not_wait_for_itself)
+{
+	ia.engine.has_fabric = true;
+	if (_i)
+		ia.engine.joined = true;
+	else
+		ia.engine.thread = pthread_self();
+	dofi_progress_exit(&ia);
+	ck_assert_int_eq(joins, 0);
+	ck_assert(!atomic_load(&ia.engine.stop));
+	ck_assert(ia.engine.has_fabric);
+}
+END_TEST
 
 START_TEST(it_is_parked_while_a_consumer_drives)
 {
@@ -386,6 +544,129 @@ START_TEST(a_stop_that_it_may_not_notice_is_logged)
 }
 END_TEST
 
+/* --- its loop --- */
+
+#define QUIET 20
+
+static uint32_t entries;
+
+void __wrap_dofi_nic_enter_thread(const char *ia_name, const struct dofi_nic *nic)
+{
+	ck_assert_str_eq(ia_name, "ofa0");
+	ck_assert_ptr_eq(nic, &ia.nic);
+	entries++;
+}
+
+/* The attributes of a thread in the layout of the kernel; sched_setattr(2). */
+static struct {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+} asked;
+static int nasked;
+
+long __wrap_syscall(long number, ...)
+{
+	va_list args;
+
+	ck_assert_int_eq(number, SYS_sched_setattr);
+	va_start(args, number);
+	ck_assert_int_eq(va_arg(args, int), 0); /* this thread */
+	memcpy(&asked, va_arg(args, void *), sizeof(asked));
+	ck_assert_int_eq(va_arg(args, int), 0);
+	va_end(args);
+	nasked++;
+	return 0;
+}
+
+static void run_loop(const char *what)
+{
+	script = what;
+	ia.params.quiet_ms = QUIET;
+	ck_assert_ptr_null(progress_main(&ia));
+	ck_assert(!atomic_load(&ia.wait.driven));
+	ck_assert_uint_eq(naps, 0);
+}
+
+static void expect_looks(const int *quanta)
+{
+	uint32_t n = 0;
+
+	while (*quanta && ++n <= looks)
+		ck_assert_int_eq(timeouts[n], *quanta++ * QUIET);
+	ck_assert_uint_eq(looks, n);
+}
+
+/*
+ * Without a consumer that polls it drives at once. Each look that finds that they still poll makes
+ * the next one longer. When they have stopped, it drives, and begins with a short look.
+ */
+START_TEST(it_looks_less_and_less_often_at_consumers_that_keep_polling)
+{
+	run_loop("pppppppp.pp");
+	expect_looks((const int[]){1, 2, 4, 8, 16, 16, 16, 16, 1, 2, 0});
+	ck_assert_uint_eq(rounds, 2);
+	ck_assert_uint_eq(sleeps, 2);
+}
+END_TEST
+
+/* Consumers that poll do not read the events of connections of such a fabric often enough. */
+START_TEST(it_looks_often_while_connections_come_up_without_a_sign)
+{
+	const bool linking = _i == 0, silent = _i < 2;
+
+	ia.eqs.silent = silent;
+	atomic_store(&ia.cm.nlinking, linking);
+	run_loop("pppp");
+	if (linking)
+		expect_looks((const int[]){1, 1, 1, 1, 0});
+	else
+		expect_looks((const int[]){1, 2, 4, 8, 0});
+	ck_assert_uint_eq(rounds, silent ? 5 : 1);
+}
+END_TEST
+
+/* A consumer that is inside of a long post counts as one that polls. */
+START_TEST(it_does_not_drive_beside_a_long_post)
+{
+	atomic_store(&ia.engine.copying, 1);
+	run_loop("pp.p");
+	expect_looks((const int[]){1, 2, 4, 1, 0});
+	ck_assert_uint_eq(rounds, 1);
+}
+END_TEST
+
+START_TEST(it_does_not_drive_beside_a_consumer)
+{
+	atomic_store(&ia.wait.driven, true);
+	last_park = 3;
+	ck_assert_ptr_null(progress_main(&ia));
+	ck_assert_uint_eq(parks, 3);
+	ck_assert_uint_eq(rounds, 0);
+	ck_assert_uint_eq(looks, 0);
+	ck_assert(atomic_load(&ia.wait.driven)); /* by the consumer */
+}
+END_TEST
+
+/* Once, with the niceness that it has. */
+START_TEST(it_asks_for_its_place_and_a_short_slice)
+{
+	ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, 19), 0);
+	run_loop("pp");
+	ck_assert_uint_eq(entries, 1);
+	ck_assert_int_eq(nasked, 1);
+	ck_assert_uint_eq(asked.size, sizeof(asked));
+	ck_assert_uint_eq(asked.policy, SCHED_OTHER);
+	ck_assert_uint_eq(asked.flags, 0);
+	ck_assert_int_eq(asked.nice, 19);
+	ck_assert_uint_eq(asked.priority, 0);
+	ck_assert_uint_eq(asked.runtime, 100000);
+	ck_assert_uint_eq(asked.deadline | asked.period, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("quiet");
@@ -413,10 +694,25 @@ int main(void)
 	tcase_add_test(tc, each_round_ends_with_the_due_agents);
 	tcase_add_loop_test(tc, it_stops_driving_for_a_consumer, 0, 3);
 	suite_add_tcase(suite, tc);
+	tc = tcase_create("starts");
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, it_looks_at_the_events_of_connections, 0, 3);
+	tcase_add_test(tc, it_does_not_start_without_the_events_of_connections);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("loops");
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, it_looks_less_and_less_often_at_consumers_that_keep_polling);
+	tcase_add_loop_test(tc, it_looks_often_while_connections_come_up_without_a_sign, 0, 3);
+	tcase_add_test(tc, it_does_not_drive_beside_a_long_post);
+	tcase_add_test(tc, it_does_not_drive_beside_a_consumer);
+	tcase_add_test(tc, it_asks_for_its_place_and_a_short_slice);
+	suite_add_tcase(suite, tc);
 	tc = tcase_create("ends");
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, it_is_parked_while_a_consumer_drives, 0, 4);
 	tcase_add_test(tc, it_is_asked_to_stop_wherever_it_sleeps);
+	tcase_add_loop_test(tc, exit_waits_a_second_at_most, 0, 2);
+	tcase_add_loop_test(tc, exit_does_not_wait_for_itself, 0, 2);
 	tcase_add_loop_test(tc, a_stop_that_it_may_not_notice_is_logged, 0, 2);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -9,6 +9,22 @@
 #include <sys/epoll.h>
 
 static struct dofi_ia ia;
+static uint64_t now = 1000000000;
+static int kicks; /* of a driver that may sleep */
+
+uint64_t __wrap_dofi_now(void);
+void __wrap_dofi_wait_kick(struct dofi_ia *of);
+
+uint64_t __wrap_dofi_now(void)
+{
+	return now;
+}
+
+void __wrap_dofi_wait_kick(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	kicks++;
+}
 
 static void on_fire(struct dofi_timer *timer)
 {
@@ -63,6 +79,64 @@ START_TEST(test_deadline_follows_when_the_first_timer_moves)
 	ck_assert_uint_eq(next(), 300);
 	dofi_timer_set(&ia, &b, 500);
 	ck_assert_uint_eq(next(), 400);
+}
+END_TEST
+
+/* The sleep of the driver would take too long. */
+START_TEST(test_a_new_first_timer_ends_the_sleep)
+{
+	struct dofi_timer a = {.fire = on_fire}, b = {.fire = on_fire};
+
+	dofi_timer_set(&ia, &a, 200);
+	ck_assert_int_eq(kicks, 1);
+	dofi_timer_set(&ia, &b, 300);
+	ck_assert_int_eq(kicks, 1);
+	dofi_timer_set(&ia, &b, 100);
+	ck_assert_int_eq(kicks, 2);
+	dofi_timer_set(&ia, &b, 150);
+	ck_assert_int_eq(kicks, 3);
+	dofi_timer_set(&ia, &b, 400);
+	dofi_timer_cancel(&ia, &a);
+	ck_assert_int_eq(kicks, 3);
+	ck_assert_uint_eq(next(), 400);
+}
+END_TEST
+
+START_TEST(test_a_timer_is_due_at_its_deadline)
+{
+	struct dofi_timer a = {.fire = on_fire}, b = {.fire = on_fire}, c = {.fire = on_fire};
+
+	ck_assert(!dofi_timer_is_due(&ia));
+	dofi_timer_set(&ia, &a, now - 1);
+	dofi_timer_set(&ia, &b, now);
+	dofi_timer_set(&ia, &c, now + 1);
+	ck_assert(dofi_timer_is_due(&ia));
+	ck_assert_int_eq(dofi_timer_run_due(&ia), 2);
+	ck_assert(!dofi_timer_is_due(&ia));
+	ck_assert_int_eq(dofi_timer_run_due(&ia), 0);
+	ck_assert_uint_eq(next(), now + 1);
+	now++;
+	ck_assert(dofi_timer_is_due(&ia));
+	ck_assert_int_eq(dofi_timer_run_due(&ia), 1);
+	ck_assert_uint_eq(next(), UINT64_MAX);
+	ck_assert_ptr_null(ia.engine.timers);
+	dofi_timer_cancel(&ia, &a); /* has no effect */
+	ck_assert_ptr_null(ia.engine.timers);
+}
+END_TEST
+
+/* Whichever of them is cancelled. */
+START_TEST(test_equal_deadlines_fire_together)
+{
+	struct dofi_timer equal[5];
+
+	for (int i = 0; i < 5; i++) {
+		equal[i] = (struct dofi_timer){.fire = on_fire};
+		dofi_timer_set(&ia, &equal[i], 100);
+	}
+	dofi_timer_cancel(&ia, &equal[_i]);
+	ck_assert_uint_eq(next(), 100);
+	ck_assert_int_eq(dofi_timer_run_due(&ia), 4);
 }
 END_TEST
 
@@ -148,6 +222,9 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_deadline_is_that_of_the_first_timer);
 	tcase_add_test(tc, test_deadline_follows_when_the_first_timer_moves);
+	tcase_add_test(tc, test_a_new_first_timer_ends_the_sleep);
+	tcase_add_test(tc, test_a_timer_is_due_at_its_deadline);
+	tcase_add_loop_test(tc, test_equal_deadlines_fire_together, 0, 5);
 	tcase_add_test(tc, test_many_timers_fire_in_the_order_of_their_deadlines);
 	tcase_add_test(tc, test_a_round_counts_the_timers_that_fired);
 	suite_add_tcase(suite, tc);
