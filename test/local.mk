@@ -129,6 +129,8 @@ unit_tests = \
 	%D%/unit/transport/check_greeting \
 	%D%/unit/transport/check_rdm_completion \
 	%D%/unit/transport/check_rdm_post \
+	%D%/unit/transport/check_rdm_arguments \
+	%D%/unit/transport/check_rdm_path \
 	%D%/unit/dto/check_atomic \
 	%D%/unit/dto/check_immediate \
 	%D%/unit/dto/check_srq \
@@ -711,6 +713,19 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_rdm_post_SOURCES = %D%/unit/transport/check_rdm_post.c $(t_headers)
 %C%_unit_transport_check_rdm_post_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_rdm_post_LDADD = $(p2_libs)
+%C%_unit_transport_check_rdm_arguments_SOURCES = %D%/unit/transport/check_rdm_arguments.c $(t_headers)
+%C%_unit_transport_check_rdm_arguments_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_rdm_arguments_LINK = $(LINK) -Wl,--wrap=dofi_rma_read -Wl,--wrap=dofi_rma_write \
+	-Wl,--wrap=dofi_rma_write_data -Wl,--wrap=dofi_rma_ctrl -Wl,--wrap=dofi_rma_peek \
+	-Wl,--wrap=dofi_wakeup_send -Wl,--wrap=dofi_wait_kick
+%C%_unit_transport_check_rdm_arguments_LDADD = $(p2_libs)
+%C%_unit_transport_check_rdm_path_SOURCES = %D%/unit/transport/check_rdm_path.c $(t_headers)
+%C%_unit_transport_check_rdm_path_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_rdm_path_LINK = $(LINK) -Wl,--wrap=dofi_peer_take -Wl,--wrap=dofi_peer_give \
+	-Wl,--wrap=dofi_conn_path_made -Wl,--wrap=dofi_greeting_begin -Wl,--wrap=dofi_greeting_end \
+	-Wl,--wrap=dofi_orphans_outstanding -Wl,--wrap=dofi_orphans_adopt_ep \
+	-Wl,--wrap=dofi_drain_begin -Wl,--wrap=dofi_drain_settle -Wl,--wrap=dofi_engine_drain_cq
+%C%_unit_transport_check_rdm_path_LDADD = $(p2_libs)
 %C%_unit_fabric_check_mr_cache_SOURCES = %D%/unit/fabric/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_mr_cache_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_mr_cache_LDADD = $(p2_libs)
