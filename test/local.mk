@@ -80,6 +80,7 @@ unit_tests = \
 	%D%/unit/object/check_mr \
 	%D%/unit/object/check_mr_cached \
 	%D%/unit/object/check_scratch \
+	%D%/unit/object/check_slab \
 	%D%/unit/fabric/check_mr_cache \
 	%D%/unit/fabric/check_netdev \
 	%D%/unit/fabric/check_facts \
@@ -131,6 +132,7 @@ unit_tests = \
 	%D%/unit/transport/check_rdm_post \
 	%D%/unit/transport/check_rdm_arguments \
 	%D%/unit/transport/check_rdm_path \
+	%D%/unit/transport/check_rdm_open \
 	%D%/unit/dto/check_atomic \
 	%D%/unit/dto/check_immediate \
 	%D%/unit/dto/check_srq \
@@ -726,6 +728,23 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	-Wl,--wrap=dofi_orphans_outstanding -Wl,--wrap=dofi_orphans_adopt_ep \
 	-Wl,--wrap=dofi_drain_begin -Wl,--wrap=dofi_drain_settle -Wl,--wrap=dofi_engine_drain_cq
 %C%_unit_transport_check_rdm_path_LDADD = $(p2_libs)
+%C%_unit_transport_check_rdm_open_SOURCES = %D%/unit/transport/check_rdm_open.c %D%/lib/t_blocks.h $(t_headers)
+%C%_unit_transport_check_rdm_open_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_rdm_open_LINK = $(LINK) $(t_blocks_wraps) \
+	-Wl,--wrap=dofi_ctrl_recvs_post -Wl,--wrap=dofi_ctrl_recvs_post_missing \
+	-Wl,--wrap=dofi_shm_repair_close -Wl,--wrap=dofi_shm_cleanup_fini \
+	-Wl,--wrap=dofi_ud_pool_close -Wl,--wrap=dofi_ud_pool_retry \
+	-Wl,--wrap=dofi_ud_answers_retry -Wl,--wrap=dofi_orphans_free_all \
+	-Wl,--wrap=dofi_drain_free_all -Wl,--wrap=dofi_drain_retry -Wl,--wrap=dofi_peers_open \
+	-Wl,--wrap=dofi_peers_close -Wl,--wrap=dofi_async_errors_open \
+	-Wl,--wrap=dofi_async_errors_begin -Wl,--wrap=dofi_async_errors_close \
+	-Wl,--wrap=dofi_async_errors_poll -Wl,--wrap=dofi_shm_cleanup_probe \
+	-Wl,--wrap=dofi_shm_cleanup_init -Wl,--wrap=dofi_shm_repair_open \
+	-Wl,--wrap=dofi_same_process_hide -Wl,--wrap=dofi_greetings_poll \
+	-Wl,--wrap=dofi_rx_slots_try_more -Wl,--wrap=dofi_mr_close -Wl,--wrap=dofi_peer_of \
+	-Wl,--wrap=dofi_peer_find -Wl,--wrap=dofi_peer_closed -Wl,--wrap=dofi_srq_cancel \
+	-Wl,--wrap=dofi_srq_abandon -Wl,--wrap=dofi_engine_drain_cq
+%C%_unit_transport_check_rdm_open_LDADD = $(p2_libs)
 %C%_unit_fabric_check_mr_cache_SOURCES = %D%/unit/fabric/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_mr_cache_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_mr_cache_LDADD = $(p2_libs)
@@ -759,6 +778,10 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_object_check_scratch_CPPFLAGS = $(p2_cppflags)
 %C%_unit_object_check_scratch_LINK = $(LINK) -Wl,--wrap=dofi_mr_map -Wl,--wrap=dofi_mr_abandon
 %C%_unit_object_check_scratch_LDADD = $(p2_libs)
+%C%_unit_object_check_slab_SOURCES = %D%/unit/object/check_slab.c %D%/lib/t_hooks.h $(t_headers)
+%C%_unit_object_check_slab_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_slab_LINK = $(LINK) -Wl,--wrap=mmap
+%C%_unit_object_check_slab_LDADD = $(p2_libs)
 
 %C%_unit_object_check_op1_SOURCES = %D%/unit/object/check_op.c $(t_headers)
 %C%_unit_object_check_op1_CPPFLAGS = $(p1_cppflags)
