@@ -47,6 +47,7 @@ unit_tests = \
 	%D%/unit/transport/check_shm_layout \
 	%D%/unit/transport/check_shm_repair \
 	%D%/unit/transport/check_live_threads \
+	%D%/unit/transport/check_live_threads_text \
 	%D%/unit/dto/check_control \
 	%D%/unit/dto/check_control_message \
 	%D%/unit/dto/check_control_slots \
@@ -79,6 +80,7 @@ unit_tests = \
 	%D%/unit/cm/check_truncated \
 	%D%/unit/object/check_mr \
 	%D%/unit/object/check_mr_cached \
+	%D%/unit/object/check_ep \
 	%D%/unit/object/check_scratch \
 	%D%/unit/object/check_slab \
 	%D%/unit/fabric/check_mr_cache \
@@ -584,6 +586,12 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_live_threads_SOURCES = %D%/unit/transport/check_live_threads.c $(t_headers)
 %C%_unit_transport_check_live_threads_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_live_threads_LDADD = $(p2_libs)
+%C%_unit_transport_check_live_threads_text_SOURCES = %D%/unit/transport/check_live_threads_text.c \
+	%D%/lib/t_hooks.h $(t_headers)
+%C%_unit_transport_check_live_threads_text_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_live_threads_text_LINK = $(LINK) -Wl,--wrap=open -Wl,--wrap=close \
+	-Wl,--wrap=opendir -Wl,--wrap=readdir -Wl,--wrap=closedir -Wl,--wrap=realloc
+%C%_unit_transport_check_live_threads_text_LDADD = $(p2_libs)
 %C%_unit_dto_check_control_SOURCES = %D%/unit/dto/check_control.c $(t_headers)
 %C%_unit_dto_check_control_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_control_LDADD = $(p2_libs)
@@ -782,6 +790,9 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_object_check_slab_CPPFLAGS = $(p2_cppflags)
 %C%_unit_object_check_slab_LINK = $(LINK) -Wl,--wrap=mmap
 %C%_unit_object_check_slab_LDADD = $(p2_libs)
+%C%_unit_object_check_ep_SOURCES = %D%/unit/object/check_ep.c $(t_headers)
+%C%_unit_object_check_ep_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_ep_LDADD = $(p2_libs)
 
 %C%_unit_object_check_op1_SOURCES = %D%/unit/object/check_op.c $(t_headers)
 %C%_unit_object_check_op1_CPPFLAGS = $(p1_cppflags)
@@ -932,10 +943,10 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_segments_SOURCES = %D%/unit/dto/check_segments.c $(t_headers)
 %C%_unit_dto_check_segments_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_segments_LDADD = $(p2_libs)
-%C%_unit_dto_check_bounce_SOURCES = %D%/unit/dto/check_bounce.c $(t_headers)
+%C%_unit_dto_check_bounce_SOURCES = %D%/unit/dto/check_bounce.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_dto_check_bounce_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_bounce_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=mmap -Wl,--wrap=dofi_mr_register \
-	-Wl,--wrap=dofi_mr_close
+%C%_unit_dto_check_bounce_LINK = $(LINK) $(t_blocks_wraps) -Wl,--wrap=mmap -Wl,--wrap=munmap \
+	-Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close
 %C%_unit_dto_check_bounce_LDADD = $(p2_libs)
 %C%_unit_dto_check_orphan_SOURCES = %D%/unit/dto/check_orphan.c $(t_headers)
 %C%_unit_dto_check_orphan_CPPFLAGS = $(p2_cppflags)

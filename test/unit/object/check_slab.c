@@ -6,6 +6,23 @@
 #include "t_hooks.h"
 #include "unit.h"
 
+/* What AddressSanitizer is told. */
+static struct {
+	const void *at;
+	size_t size;
+	unsigned int n;
+} poisoned, unpoisoned, roots;
+
+#define NOTE(what, from, length)        \
+	do {                            \
+		(what).at = (from);     \
+		(what).size = (length); \
+		(what).n++;             \
+	} while (0)
+#define POISON(from, length)   NOTE(poisoned, from, length)
+#define UNPOISON(from, length) NOTE(unpoisoned, from, length)
+#define ADD_ROOT(from, length) NOTE(roots, from, length)
+
 #include "../../../prov/ofi/object/object.c"
 
 #define HEADER  sizeof(struct dofi_obj)
@@ -51,7 +68,8 @@ START_TEST(small_objects_share_a_chunk)
 {
 	static const struct {
 		size_t asked, size;
-	} sizes[] = {{1024, 1024}, {1023, 1024}, {961, 1024}, {960, 960}, {8192, 8192}};
+	} sizes[] = {{1024, 1024}, {1023, 1024}, {961, 1024},
+		     {960, 960},   {7936, 7936}, {8192, 8192}};
 	const size_t size = sizes[_i].size;
 	char *first = (char *)allocate(DAT_HANDLE_TYPE_EP, sizes[_i].asked);
 
@@ -130,6 +148,7 @@ START_TEST(memory_that_is_used_again_is_zeroed)
 	for (unsigned int i = 0; i < MANY; i++) {
 		objs[i] = allocate(DAT_HANDLE_TYPE_EP, SIZE);
 		ck_assert_mem_eq(objs[i] + 1, zeroes, SIZE - HEADER);
+		ck_assert(dofi_list_empty(&objs[i]->siblings));
 		memset(objs[i] + 1, PATTERN, SIZE - HEADER);
 		objs[i]->users = 3;
 		objs[i]->context = 4;
@@ -153,6 +172,32 @@ START_TEST(memory_that_is_used_again_is_zeroed)
 	ck_assert_uint_eq(objs[1]->context, 4);
 	ck_assert_ptr_eq(objs[1]->provider, &provider);
 	ck_assert_int_eq(((char *)(objs[1] + 1))[0], PATTERN);
+}
+END_TEST
+
+/* The header of a freed object may be read, and late calls may reach an EVD and its IA. */
+START_TEST(what_may_not_be_touched)
+{
+	static const struct {
+		DAT_HANDLE_TYPE type;
+		unsigned int poisoned;
+	} cases[] = {{DAT_HANDLE_TYPE_EP, 1},
+		     {DAT_HANDLE_TYPE_LMR, 1},
+		     {DAT_HANDLE_TYPE_EVD, 0},
+		     {DAT_HANDLE_TYPE_IA, 0}};
+	struct dofi_obj *obj = allocate(cases[_i].type, SIZE - 1);
+
+	ck_assert_uint_eq(roots.n, 1);
+	ck_assert_uint_eq(roots.size, CHUNK_MIN);
+	ck_assert_ptr_eq(roots.at, obj);
+	ck_assert_ptr_eq(unpoisoned.at, obj);
+	ck_assert_uint_eq(unpoisoned.size, SIZE);
+	dofi_obj_free(obj, cases[_i].type);
+	ck_assert_uint_eq(poisoned.n, cases[_i].poisoned);
+	if (poisoned.n) {
+		ck_assert_ptr_eq(poisoned.at, obj + 1);
+		ck_assert_uint_eq(poisoned.size, SIZE - HEADER);
+	}
 }
 END_TEST
 
@@ -205,8 +250,8 @@ START_TEST(an_object_is_listed_and_counted_while_it_is_valid)
 	ck_assert(dofi_obj_type(obj, &found));
 	ck_assert_int_eq(found, type);
 	ck_assert_ptr_eq(ia.objects[type].next, &obj->siblings);
-	ck_assert(!dofi_obj_room(&ia, type, 1));
-	ck_assert(dofi_obj_room(&ia, type, 2));
+	for (uint32_t limit = 0; limit < 4; limit++)
+		ck_assert(dofi_obj_room(&ia, type, limit) == (limit > 1));
 	ck_assert(dofi_obj_retire(obj, true));
 	expect_counters(types[_i].create, types[_i].free);
 	ck_assert_uint_eq(ia.counts[type], 0);
@@ -273,7 +318,7 @@ START_TEST(handles_that_are_none)
 
 	ck_assert(!dofi_obj_type(NULL, &type));
 	for (unsigned int i = 1; i < 16; i++) /* no access to what is not aligned */
-		ck_assert(!dofi_obj_type((char *)(uintptr_t)16 + i, &type));
+		ck_assert(!dofi_obj_type((char *)(uintptr_t)32 + i, &type));
 	place.obj.magic = DOFI_MAGIC + DOFI_HANDLE_TYPES;
 	ck_assert(!dofi_obj_type(&place, &type));
 	place.obj.magic = DOFI_MAGIC - 1;
@@ -313,12 +358,13 @@ int main(void)
 	TCase *tc = tcase_create("memory");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, small_objects_share_a_chunk, 0, 5);
+	tcase_add_loop_test(tc, small_objects_share_a_chunk, 0, 6);
 	tcase_add_test(tc, large_objects_share_a_chunk_of_eight);
 	tcase_add_test(tc, types_share_nothing);
 	tcase_add_test(tc, an_object_without_memory);
 	tcase_add_test(tc, freed_objects_rest);
 	tcase_add_test(tc, memory_that_is_used_again_is_zeroed);
+	tcase_add_loop_test(tc, what_may_not_be_touched, 0, 4);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("objects");
 	tcase_add_checked_fixture(tc, setup, NULL);
