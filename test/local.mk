@@ -128,6 +128,7 @@ unit_tests = \
 	%D%/unit/transport/check_memory_out \
 	%D%/unit/transport/check_memory_poll \
 	%D%/unit/transport/check_msg \
+	%D%/unit/transport/check_msg_arguments \
 	%D%/unit/transport/check_rdm \
 	%D%/unit/transport/check_greeting \
 	%D%/unit/transport/check_rdm_completion \
@@ -630,7 +631,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_ud_SOURCES = %D%/unit/dto/check_ud.c $(t_headers)
 %C%_unit_dto_check_ud_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_ud_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close \
-	-Wl,--wrap=calloc -Wl,--wrap=dofi_random
+	-Wl,--wrap=calloc -Wl,--wrap=dofi_random -Wl,--wrap=dofi_bounce_give
 %C%_unit_dto_check_ud_LDADD = $(p2_libs)
 %C%_unit_transport_check_receive_slots_SOURCES = %D%/unit/transport/check_receive_slots.c $(t_headers)
 %C%_unit_transport_check_receive_slots_CPPFLAGS = $(p2_cppflags)
@@ -704,6 +705,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	-Wl,--wrap=dofi_conn_path_up -Wl,--wrap=dofi_conn_path_down \
 	-Wl,--wrap=dofi_rma_write_data -Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_ctrl_arrived
 %C%_unit_transport_check_msg_LDADD = $(p2_libs)
+%C%_unit_transport_check_msg_arguments_SOURCES = %D%/unit/transport/check_msg_arguments.c $(t_headers)
+%C%_unit_transport_check_msg_arguments_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_msg_arguments_LINK = $(LINK) -Wl,--wrap=dofi_rma_ctrl -Wl,--wrap=dofi_credit_write \
+	-Wl,--wrap=dofi_reap_done
+%C%_unit_transport_check_msg_arguments_LDADD = $(p2_libs)
 %C%_unit_transport_check_rdm_SOURCES = %D%/unit/transport/check_rdm.c $(t_headers)
 %C%_unit_transport_check_rdm_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_rdm_LDADD = $(p2_libs)

@@ -100,6 +100,20 @@ void *__wrap_calloc(size_t n, size_t size)
 	return no_memory ? NULL : __real_calloc(n, size);
 }
 
+/* Buffers of requests that were gathered. */
+static const struct dofi_wr *given[4];
+static unsigned int ngiven;
+
+void __wrap_dofi_bounce_give(struct dofi_wr *wr, uint64_t length);
+
+void __wrap_dofi_bounce_give(struct dofi_wr *wr, uint64_t length)
+{
+	ck_assert_uint_eq(length, 0); /* nothing to copy back */
+	ck_assert_uint_lt(ngiven, 4);
+	given[ngiven++] = wr;
+	wr->split = 0;
+}
+
 int __wrap_dofi_random(void *bytes, size_t size)
 {
 	return no_random ? -FI_EPERM : __real_dofi_random(bytes, size);
@@ -537,6 +551,111 @@ START_TEST(a_local_error_is_reported)
 }
 END_TEST
 
+/* Where the fabric takes one segment only, the datagram was gathered in a buffer. */
+START_TEST(the_buffer_of_a_datagram_that_is_lost_is_given_back)
+{
+	struct dofi_ud_ah ah = {.obj.ia = &ia, .number = 7};
+	struct dofi_wr *wr;
+
+	open_eps();
+	ia.params.linger_ms = 3600000;
+	wr = post_send(&eps[0], &ah);
+	wr->split = 1;
+	fabric.send_answer = -FI_EAGAIN;
+	ck_assert_int_eq(start(&eps[0], wr), -FI_EAGAIN);
+	ck_assert_uint_eq(ngiven, 0); /* it is needed later */
+	fabric.send_answer = 0;
+	ck_assert_int_eq(start(&eps[0], wr), 0);
+	ck_assert_uint_eq(ngiven, 0); /* the fabric reads it */
+	wr = post_send(&eps[0], &ah);
+	wr->split = 1;
+	fabric.send_answer = -FI_EMSGSIZE;
+	ck_assert_int_eq(start(&eps[0], wr), 0);
+	ck_assert_uint_eq(ngiven, 1);
+	ck_assert_ptr_eq(given[0], wr);
+	wr = post_send(&eps[0], &ah); /* it has none */
+	ck_assert_int_eq(start(&eps[0], wr), 0);
+	ck_assert_uint_eq(ngiven, 1);
+}
+END_TEST
+
+/* The errors that peers cause, and those that say that the fabric gives the request back. */
+START_TEST(the_status_of_a_datagram_that_failed)
+{
+	static const struct {
+		int err;
+		uint8_t status;
+	} cases[] = {{FI_ECANCELED, DAT_DTO_SUCCESS},
+		     {FI_ECONNRESET, DAT_DTO_SUCCESS},
+		     {FI_EHOSTUNREACH, DAT_DTO_SUCCESS},
+		     {FI_EFAULT, DAT_DTO_ERR_LOCAL_PROTECTION}};
+	struct dofi_ud_ah ah = {.obj.ia = &ia, .number = 7};
+	struct dofi_wr *wr;
+
+	open_eps();
+	wr = post_send(&eps[0], &ah);
+	dofi_lock(&eps[0].lock);
+	dofi_ud_send_failed(&eps[0], wr, cases[_i].err);
+	dofi_unlock(&eps[0].lock);
+	ck_assert_uint_eq(wr->state, DOFI_WR_DONE);
+	ck_assert_uint_eq(wr->status, cases[_i].status);
+	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_LOST],
+			  cases[_i].status == DAT_DTO_SUCCESS);
+}
+END_TEST
+
+/* The time counts from the first refusal, for each address handle. */
+START_TEST(a_datagram_is_lost_after_the_limit)
+{
+	struct dofi_ud_ah ah = {.obj.ia = &ia, .number = 7};
+	struct dofi_wr *wr;
+
+	open_eps();
+	ia.params.linger_ms = 1000;
+	wr = post_send(&eps[0], &ah);
+	fabric.send_answer = -FI_EAGAIN;
+	ck_assert_int_eq(start(&eps[0], wr), -FI_EAGAIN);
+	ck_assert_uint_ne(atomic_load(&ah.again_since), 0);
+	atomic_store(&ah.again_since, dofi_now() - 500 * UINT64_C(1000000));
+	ck_assert_int_eq(start(&eps[0], wr), -FI_EAGAIN);
+	atomic_store(&ah.again_since, dofi_now() - 1001 * UINT64_C(1000000));
+	ck_assert_int_eq(start(&eps[0], wr), 0);
+	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_LOST], 1);
+}
+END_TEST
+
+/* Requests of the handle lose it, those of another keep theirs. */
+START_TEST(a_freed_handle_is_taken_from_its_requests)
+{
+	struct dofi_ud_ah ah[2] = {{.obj.ia = &ia, .number = 7}, {.obj.ia = &ia, .number = 8}};
+	struct dofi_wr *wrs[3];
+
+	open_eps();
+	for (int i = 0; i < 3; i++)
+		wrs[i] = post_send(&eps[0], &ah[i % 2]);
+	eps[0].req.head = 1; /* the first one is complete */
+	dofi_ud_forget(&ia, &ah[0]);
+	ck_assert_ptr_eq(wrs[0]->send.ah, &ah[0]);
+	ck_assert_ptr_eq(wrs[1]->send.ah, &ah[1]);
+	ck_assert_ptr_null(wrs[2]->send.ah);
+	ck_assert(dofi_trylock(&eps[0].lock));
+	dofi_unlock(&eps[0].lock);
+}
+END_TEST
+
+START_TEST(an_IA_has_datagrams_if_its_fabric_has)
+{
+	const struct dofi_trans_ops streams = {.name = "streams"};
+
+	ck_assert(dofi_ud_possible(&ia));
+	ia.has_data = false; /* nothing would name the EP */
+	ck_assert(!dofi_ud_possible(&ia));
+	ia.has_data = true;
+	ia.trans = &streams;
+	ck_assert(!dofi_ud_possible(&ia));
+}
+END_TEST
+
 START_TEST(datagrams_under_way_are_counted)
 {
 	struct dofi_ud_ah ah = {.obj.ia = &ia, .number = 7};
@@ -831,11 +950,13 @@ START_TEST(the_end_of_an_EP_waits_for_room)
 	eps[0].trans = &trans;
 	number = eps[0].ud->number;
 	fabric.send_answer = -FI_EAGAIN;
-	post_send(&eps[0], &ah);
+	post_send(&eps[0], &ah)->split = 1;
 	eps[0].holds = true;
 	atomic_store(&ia.wait.watchers, 1);
 	dofi_ud_close(&eps[0]);
 	ck_assert_int_eq(fabric.sends, _i);
+	ck_assert_uint_eq(ngiven, !_i); /* that of the request that the fabric did not take */
+	ck_assert(!eps[0].path_up);
 	ck_assert_uint_eq(rounds, _i ? 5 : 0);
 	ck_assert_uint_eq(eps[0].req.tail, eps[0].req.issue); /* nothing waits any more */
 	ck_assert_uint_eq(atomic_load(&ia.wait.watchers), 0);
@@ -990,6 +1111,11 @@ int main(void)
 	tcase_add_test(tc, sends_are_lost_after_a_long_eagain);
 	tcase_add_test(tc, sends_are_lost_with_the_peer_or_the_handle);
 	tcase_add_test(tc, a_local_error_is_reported);
+	tcase_add_test(tc, the_buffer_of_a_datagram_that_is_lost_is_given_back);
+	tcase_add_loop_test(tc, the_status_of_a_datagram_that_failed, 0, 4);
+	tcase_add_test(tc, a_datagram_is_lost_after_the_limit);
+	tcase_add_test(tc, a_freed_handle_is_taken_from_its_requests);
+	tcase_add_test(tc, an_IA_has_datagrams_if_its_fabric_has);
 	tcase_add_test(tc, datagrams_under_way_are_counted);
 	tcase_add_loop_test(tc, datagrams_under_way_are_counted_at_each_place, 0, 3);
 	tcase_add_test(tc, the_end_of_an_EP_without_memory_waits_for_the_fabric);

@@ -434,6 +434,7 @@ START_TEST(a_count_that_is_known_settles_the_drain)
 	ck_assert_uint_eq(settled.id, NUMBER);
 	ck_assert_uint_eq(settled.peer_id, NUMBER + 1);
 	ck_assert_uint_eq(settled.sent, 6);
+	ck_assert_uint_eq(drained.size, 0); /* the EP had no receives */
 }
 END_TEST
 
