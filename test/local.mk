@@ -712,6 +712,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_msg_arguments_LDADD = $(p2_libs)
 %C%_unit_transport_check_rdm_SOURCES = %D%/unit/transport/check_rdm.c $(t_headers)
 %C%_unit_transport_check_rdm_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_rdm_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close
 %C%_unit_transport_check_rdm_LDADD = $(p2_libs)
 %C%_unit_transport_check_rdm_completion_SOURCES = %D%/unit/transport/check_rdm_completion.c $(t_headers)
 %C%_unit_transport_check_rdm_completion_CPPFLAGS = $(p2_cppflags)
