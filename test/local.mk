@@ -704,7 +704,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_msg_LINK = $(LINK) -Wl,--wrap=dofi_conn_path_made -Wl,--wrap=dofi_conn_proceeds \
 	-Wl,--wrap=dofi_conn_end -Wl,--wrap=dofi_conn_by_token -Wl,--wrap=dofi_conn_by_id \
 	-Wl,--wrap=dofi_conn_path_up -Wl,--wrap=dofi_conn_path_down \
-	-Wl,--wrap=dofi_rma_write_data -Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_ctrl_arrived
+	-Wl,--wrap=dofi_rma_write_data -Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_ctrl_arrived \
+	-Wl,--wrap=fi_freeinfo -Wl,--wrap=dofi_wait_kick
 %C%_unit_transport_check_msg_LDADD = $(p2_libs)
 %C%_unit_transport_check_msg_arguments_SOURCES = %D%/unit/transport/check_msg_arguments.c $(t_headers)
 %C%_unit_transport_check_msg_arguments_CPPFLAGS = $(p2_cppflags)

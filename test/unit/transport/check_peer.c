@@ -531,6 +531,21 @@ START_TEST(the_process_of_a_peer_is_watched)
 }
 END_TEST
 
+/* It is not terminated in the message of the peer. */
+START_TEST(the_longest_name)
+{
+	struct dofi_details *details = &chans[0].peer;
+
+	memset(details->uuid, 7, sizeof(details->uuid));
+	details->fabric_name_size = DOFI_FABRIC_NAME_MAX;
+	memset(details->fabric_name, 'x', DOFI_FABRIC_NAME_MAX);
+	ck_assert_int_eq(dofi_peer_take(&peers, &conns[0]), 0);
+	ck_assert_uint_eq(strlen(shm[0].name), DOFI_FABRIC_NAME_MAX);
+	ck_assert_uint_eq(conns[0].peer->name_size, DOFI_FABRIC_NAME_MAX);
+	ck_assert_mem_eq(conns[0].peer->name, details->fabric_name, DOFI_FABRIC_NAME_MAX);
+}
+END_TEST
+
 #define REGION "dat-ofi-check-peer"
 
 static int meet_region(int i, const char *region)
@@ -606,6 +621,7 @@ int main(void)
 	tcase_add_test(tc, the_longest_idle_entry_is_removed);
 	tcase_add_test(tc, a_broken_stream_breaks_the_connections_of_the_peer);
 	tcase_add_loop_test(tc, the_process_of_a_peer_is_watched, 0, 2);
+	tcase_add_test(tc, the_longest_name);
 	tcase_add_test(tc, the_region_of_a_peer_is_checked);
 	tcase_add_test(tc, peer_is_closed_before_the_deferred_end);
 	suite_add_tcase(suite, tc);
