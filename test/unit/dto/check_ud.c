@@ -89,6 +89,7 @@ int __wrap_dofi_mr_close(struct dofi_ia *of, struct fid_mr *mr)
 }
 
 static bool no_memory, no_random;
+static const uint32_t *random_is; /* NULL: it is random */
 
 void *__real_calloc(size_t n, size_t size);
 T_STAND_IN void *__wrap_calloc(size_t n, size_t size);
@@ -116,7 +117,11 @@ void __wrap_dofi_bounce_give(struct dofi_wr *wr, uint64_t length)
 
 int __wrap_dofi_random(void *bytes, size_t size)
 {
-	return no_random ? -FI_EPERM : __real_dofi_random(bytes, size);
+	if (!random_is)
+		return no_random ? -FI_EPERM : __real_dofi_random(bytes, size);
+	ck_assert_uint_eq(size, sizeof(*random_is));
+	memcpy(bytes, random_is, size);
+	return 0;
 }
 
 static ssize_t receive(struct dofi_ia *of, struct dofi_wr *wr, void *buffer, size_t size,
@@ -470,6 +475,7 @@ static struct dofi_wr *post_send(struct dofi_ep *ep, struct dofi_ud_ah *ah)
 	wr->ep = ep;
 	wr->op = DOFI_OP_SEND_UD;
 	wr->state = DOFI_WR_QUEUED;
+	wr->status = DAT_DTO_ERR_FLUSHED; /* of the former request of the slot */
 	wr->send.ah = ah;
 	return wr;
 }
@@ -1050,6 +1056,36 @@ START_TEST(the_last_number_is_found)
 }
 END_TEST
 
+START_TEST(without_memory_there_is_no_UD_EP)
+{
+	int ret;
+
+	no_memory = true;
+	ret = open_ep(&eps[0]);
+	no_memory = false;
+	ck_assert_int_eq(ret, -FI_ENOMEM);
+	ck_assert_ptr_null(eps[0].ud);
+	ck_assert_ptr_null(ia.ud_pool);
+	ck_assert_ptr_null(eps[0].fep);
+	ck_assert(!eps[0].path_up);
+}
+END_TEST
+
+/* No EP has the number 0, but another one has its place. */
+START_TEST(the_place_of_the_number_0_is_used)
+{
+	static const uint32_t randoms[] = {0, 1, 5, DOFI_UD_EPS - 1};
+
+	ck_assert_int_eq(open_ep(&eps[0]), 0);
+	for (uint32_t i = 0; i < DOFI_UD_EPS; i++)
+		table()[i] = i ? &eps[0] : NULL;
+	random_is = &randoms[_i];
+	ck_assert_int_eq(open_ep(&eps[1]), 0);
+	ck_assert_ptr_eq(table()[0], &eps[1]);
+	ck_assert_uint_ne(eps[1].ud->number, 0);
+}
+END_TEST
+
 START_TEST(without_random_numbers_there_is_no_UD_EP)
 {
 	no_random = true;
@@ -1119,7 +1155,9 @@ int main(void)
 	tcase_add_test(tc, datagrams_under_way_are_counted);
 	tcase_add_loop_test(tc, datagrams_under_way_are_counted_at_each_place, 0, 3);
 	tcase_add_test(tc, the_end_of_an_EP_without_memory_waits_for_the_fabric);
+	tcase_add_loop_test(tc, the_place_of_the_number_0_is_used, 0, 4);
 	tcase_add_test(tc, without_random_numbers_there_is_no_UD_EP);
+	tcase_add_test(tc, without_memory_there_is_no_UD_EP);
 	tcase_add_test(tc, a_sender_waits_when_its_peer_takes_nothing);
 	tcase_add_test(tc, a_mark_that_the_fabric_refuses_goes_later);
 	tcase_add_test(tc, an_answer_to_no_mark_changes_nothing);

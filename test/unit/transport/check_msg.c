@@ -1305,6 +1305,16 @@ START_TEST(a_shared_queue_as_long_as_is_asked_for)
 }
 END_TEST
 
+START_TEST(a_shared_queue_is_closed)
+{
+	struct dofi_srq srq = {.obj.ia = &ia, .srx = &endpoint};
+
+	trans->srq_close(&srq);
+	ck_assert_int_eq(closed, 1);
+	ck_assert_ptr_null(srq.srx);
+}
+END_TEST
+
 START_TEST(a_shared_queue_as_long_as_the_fabric_can)
 {
 	longest_queue = rx_attr.size;
@@ -1367,6 +1377,7 @@ int main(void)
 	tcase_add_test(tc, an_endpoint_is_shut_down_and_closed);
 	tcase_add_test(tc, an_endpoint_is_only_closed_if_shutdown_is_harmful);
 	tcase_add_test(tc, a_shared_queue_as_long_as_is_asked_for);
+	tcase_add_test(tc, a_shared_queue_is_closed);
 	tcase_add_test(tc, a_shared_queue_as_long_as_the_fabric_can);
 	tcase_add_test(tc, a_shared_queue_that_is_refused_for_another_reason);
 	suite_add_tcase(suite, tc);
