@@ -330,10 +330,10 @@ START_TEST(a_datagram_lies_behind_the_header_in_the_segments)
 		     {{DOFI_UD_HEADER - 1, 1, 8}, 8},  {{1, DOFI_UD_HEADER, 20}, 21},
 		     {{1, DOFI_UD_HEADER, 20}, 1},     {{10, 10, DOFI_UD_HEADER}, 20},
 		     {{DOFI_UD_HEADER + 8, 8, 8}, 20}, {{DOFI_UD_HEADER, 5, 9}, 0}};
-	static char room[256];
+	static char room[512];
 	struct dofi_wr *wr;
 	char expected[sizeof(room)], text[] = "abcdefghijklmnopqrstuvwxyz";
-	size_t at = 0;
+	size_t at = 0, length = 0, next = 0;
 
 	dofi_ring_fini(&eps[0].recv);
 	ck_assert_int_eq(dofi_ring_init(&ia, &eps[0].recv, 4, 3), 0);
@@ -343,13 +343,18 @@ START_TEST(a_datagram_lies_behind_the_header_in_the_segments)
 	wr->niov = 3;
 	for (int i = 0; i < 3; i++) {
 		wr->iov[i] = (struct iovec){room + at, cases[_i].lengths[i]};
-		at += cases[_i].lengths[i];
+		length += cases[_i].lengths[i];
+		at += cases[_i].lengths[i] + 32; /* they are apart */
 	}
-	wr->length = at;
+	wr->length = length;
 	memset(room, '.', sizeof(room));
 	memset(expected, '.', sizeof(expected));
 	text[cases[_i].datagram] = '\0';
-	memcpy(expected + DOFI_UD_HEADER, text, cases[_i].datagram);
+	for (int i = 0; i < 3; i++)
+		for (size_t k = 0; k < cases[_i].lengths[i]; k++, next++)
+			if (next >= DOFI_UD_HEADER && next - DOFI_UD_HEADER < cases[_i].datagram)
+				expected[(char *)wr->iov[i].iov_base - room + (ptrdiff_t)k] =
+					text[next - DOFI_UD_HEADER];
 	arrive(eps[0].ud->number, text, 0);
 	ck_assert_uint_eq(next_event().status, DAT_DTO_SUCCESS);
 	ck_assert_mem_eq(room, expected, sizeof(room));
