@@ -632,7 +632,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_ud_SOURCES = %D%/unit/dto/check_ud.c $(t_headers)
 %C%_unit_dto_check_ud_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_ud_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close \
-	-Wl,--wrap=calloc -Wl,--wrap=dofi_random -Wl,--wrap=dofi_bounce_give
+	-Wl,--wrap=calloc -Wl,--wrap=free -Wl,--wrap=dofi_random -Wl,--wrap=dofi_bounce_give
 %C%_unit_dto_check_ud_LDADD = $(p2_libs)
 %C%_unit_transport_check_receive_slots_SOURCES = %D%/unit/transport/check_receive_slots.c $(t_headers)
 %C%_unit_transport_check_receive_slots_CPPFLAGS = $(p2_cppflags)

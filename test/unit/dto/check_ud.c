@@ -93,12 +93,28 @@ static const uint32_t *random_is; /* NULL: it is random */
 
 void *__real_calloc(size_t n, size_t size);
 T_STAND_IN void *__wrap_calloc(size_t n, size_t size);
+T_STAND_IN void __wrap_free(void *block);
+void __real_free(void *block);
 int __real_dofi_random(void *bytes, size_t size);
 int __wrap_dofi_random(void *bytes, size_t size);
 
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return no_memory ? NULL : __real_calloc(n, size);
+}
+
+/* Blocks that the test expects to be freed. */
+static const void *watched[2];
+static unsigned int nfreed;
+
+void __wrap_free(void *block)
+{
+	for (int i = 0; i < 2; i++)
+		if (block && block == watched[i]) {
+			nfreed++;
+			watched[i] = NULL;
+		}
+	__real_free(block);
 }
 
 /* Buffers of requests that were gathered. */
@@ -283,7 +299,10 @@ START_TEST(the_buffers_are_registered)
 		for (int k = 0; k < i; k++)
 			ck_assert_int_ge(labs((char *)fabric.buffer[i] - (char *)fabric.buffer[k]),
 					 DOFI_UD_LONGEST);
+	watched[0] = ia.ud_pool;
+	watched[1] = fabric.buffer[0];
 	dofi_ud_pool_close(&ia);
+	ck_assert_uint_eq(nfreed, 2);
 	ck_assert_int_eq(registration.closed, 1);
 	dofi_ud_pool_close(&ia);
 	ck_assert_int_eq(registration.closed, 1);
@@ -960,6 +979,7 @@ START_TEST(the_end_of_an_EP_waits_for_room)
 	dofi_list_init(&ia.orphans);
 	eps[0].trans = &trans;
 	number = eps[0].ud->number;
+	watched[0] = eps[0].ud;
 	fabric.send_answer = -FI_EAGAIN;
 	post_send(&eps[0], &ah)->split = 1;
 	eps[0].holds = true;
@@ -972,6 +992,7 @@ START_TEST(the_end_of_an_EP_waits_for_room)
 	ck_assert_uint_eq(eps[0].req.tail, eps[0].req.issue); /* nothing waits any more */
 	ck_assert_uint_eq(atomic_load(&ia.wait.watchers), 0);
 	ck_assert_uint_eq(dropped, 1);
+	ck_assert_uint_eq(nfreed, 1);
 	ck_assert_ptr_null(eps[0].ud);
 	ck_assert_ptr_null(dofi_ud_pool_eps(&ia)[number % DOFI_UD_EPS]);
 	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);

@@ -285,9 +285,13 @@ START_TEST(a_control_receive_that_is_refused_is_reported)
 	fail_one(take());
 	ck_assert_int_eq(fabric.nposted, credits - 1);
 	ck_assert_ptr_nonnull(strstr(t_captured(fd), "peers may stop sending"));
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	fabric.answer = -FI_EAGAIN; /* no failure: it waits for room */
+	ia.trans->poll_events(&ia);
 	fabric.answer = 0;
 	ia.trans->poll_events(&ia);
 	ck_assert_int_eq(fabric.nposted, credits);
+	ck_assert_str_eq(t_captured(fd), "");
 }
 END_TEST
 
