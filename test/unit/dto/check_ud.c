@@ -98,9 +98,15 @@ void __real_free(void *block);
 int __real_dofi_random(void *bytes, size_t size);
 int __wrap_dofi_random(void *bytes, size_t size);
 
+static const void *pool; /* the latest block that is large enough for it */
+
 void *__wrap_calloc(size_t n, size_t size)
 {
-	return no_memory ? NULL : __real_calloc(n, size);
+	void *block = no_memory ? NULL : __real_calloc(n, size);
+
+	if (n * size > DOFI_UD_EPS * sizeof(void *))
+		pool = block;
+	return block;
 }
 
 /* Blocks that the test expects to be freed. */
@@ -114,6 +120,8 @@ void __wrap_free(void *block)
 			nfreed++;
 			watched[i] = NULL;
 		}
+	if (block == pool)
+		pool = NULL;
 	__real_free(block);
 }
 
@@ -277,6 +285,7 @@ START_TEST(each_EP_has_a_number_and_its_datagrams)
 	ck_assert_uint_eq(event.dto.length, DOFI_UD_HEADER + 5);
 	ck_assert_mem_eq(memory + DOFI_UD_HEADER, "hello", 5);
 	ck_assert_int_eq(fabric.receives, POSTED);
+	ck_assert_int_eq(registration.calls, 0); /* this fabric needs none */
 }
 END_TEST
 
@@ -289,6 +298,7 @@ START_TEST(the_buffers_are_registered)
 	ck_assert_int_eq(dofi_ud_open(&eps[0]), -FI_ENOMEM);
 	ck_assert_ptr_null(eps[0].ud);
 	ck_assert_ptr_null(ia.ud_pool);
+	ck_assert_ptr_null(pool);
 	ck_assert_int_eq(fabric.receives, 0);
 	dofi_lock(&ia.engine.lock);
 	registration.answer = 0;
@@ -489,6 +499,13 @@ START_TEST(receives_refused_by_eagain_are_posted_later)
 	dofi_ud_pool_retry(&ia);
 	ck_assert_int_eq(fabric.receives, POSTED);
 	ck_assert_uint_eq(atomic_load(&ia.engine.restless), 0);
+	/* each of them once, in order, with its own buffer */
+	for (int i = 1; i < POSTED; i++) {
+		ck_assert_ptr_eq(fabric.wr[i],
+				 (char *)fabric.wr[0] + (size_t)i * sizeof(struct dofi_own_wr));
+		ck_assert_ptr_eq(fabric.buffer[i],
+				 (char *)fabric.buffer[0] + (size_t)i * DOFI_UD_LONGEST);
+	}
 }
 END_TEST
 
@@ -754,6 +771,7 @@ START_TEST(a_sender_waits_when_its_peer_takes_nothing)
 	send_many(&eps[1], &ah, 1);
 	ck_assert_int_eq(fabric.marks, 1);
 	first = fabric.update;
+	ck_assert_uint_eq(first, DOFI_UD_MARK_EVERY << 2 | DOFI_UPDATE_CREDIT);
 	send_many(&eps[1], &ah, DOFI_UD_MARK_EVERY);
 	does_not_go(&eps[0], &ah);
 	ck_assert_int_eq(fabric.marks, 1);
@@ -803,6 +821,27 @@ START_TEST(an_answer_to_no_mark_changes_nothing)
 	dofi_ud_mark_answered(&ah, update + (DOFI_UD_MARK_EVERY << 2));
 	send_many(&eps[0], &ah, DOFI_UD_MARK_EVERY);
 	does_not_go(&eps[0], &ah);
+}
+END_TEST
+
+/* The mark that is under way has another count. */
+START_TEST(a_repeated_answer_changes_nothing)
+{
+	struct dofi_ud_ah ah = {.number = 7};
+	uint32_t first;
+
+	open_window(&ah);
+	send_many(&eps[0], &ah, DOFI_UD_MARK_EVERY);
+	first = fabric.update;
+	dofi_ud_mark_answered(&ah, first);
+	send_many(&eps[0], &ah, DOFI_UD_MARK_EVERY);
+	ck_assert_int_eq(fabric.marks, 2);
+	dofi_ud_mark_answered(&ah, first);
+	send_many(&eps[0], &ah, 1);
+	ck_assert_int_eq(fabric.marks, 2);
+	dofi_ud_mark_answered(&ah, fabric.update);
+	send_many(&eps[0], &ah, DOFI_UD_MARK_EVERY - 1);
+	ck_assert_int_eq(fabric.marks, 3);
 }
 END_TEST
 
@@ -1187,6 +1226,7 @@ int main(void)
 	tcase_add_test(tc, a_sender_waits_when_its_peer_takes_nothing);
 	tcase_add_test(tc, a_mark_that_the_fabric_refuses_goes_later);
 	tcase_add_test(tc, an_answer_to_no_mark_changes_nothing);
+	tcase_add_test(tc, a_repeated_answer_changes_nothing);
 	tcase_add_test(tc, counts_wrap);
 	tcase_add_test(tc, a_mark_is_for_a_connection);
 	tcase_add_test(tc, an_answer_waits_for_the_fabric);

@@ -52,12 +52,17 @@ END_TEST
 
 START_TEST(the_counters_of_an_ep_that_ends_are_added)
 {
+	static const struct dofi_ia untouched;
+	const size_t end = offsetof(struct dofi_ia, closed_eps) + sizeof(ia.closed_eps);
+
 	for (int i = 0; i < DOFI_CNT_EP_END; i++)
 		ep.counters[i] = (uint64_t)i + 1;
+	memset(ep.counters + DOFI_CNT_EP_END, 1, 8); /* what follows them is no counter */
 	dofi_ep_keep_counters(&ep);
 	dofi_ep_keep_counters(&ep); /* another EP with the same counts */
 	for (int i = 0; i < DOFI_CNT_EP_END; i++)
 		ck_assert_uint_eq(atomic_load(&ia.closed_eps.counters[i]), 2 * ((uint64_t)i + 1));
+	ck_assert_mem_eq((char *)&ia + end, (const char *)&untouched + end, sizeof(ia) - end);
 }
 END_TEST
 

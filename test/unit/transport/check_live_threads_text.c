@@ -139,8 +139,9 @@ int __wrap_closedir(DIR *dir)
 
 /* --- */
 
-#define PID 11
-#define TID 12
+/* Above the largest number that the kernel gives, so none is our own. */
+#define PID 5000011
+#define TID 5000012
 
 static void set_stat(struct thread *thread, char state, unsigned long long ticks)
 {
