@@ -48,6 +48,7 @@ unit_tests = \
 	%D%/unit/transport/check_shm_repair \
 	%D%/unit/transport/check_shm_steps \
 	%D%/unit/transport/check_live_threads \
+	%D%/unit/transport/check_live_threads_text \
 	%D%/unit/dto/check_control \
 	%D%/unit/dto/check_control_message \
 	%D%/unit/dto/check_control_slots \
@@ -84,7 +85,9 @@ unit_tests = \
 	%D%/unit/cm/check_truncated \
 	%D%/unit/object/check_mr \
 	%D%/unit/object/check_mr_cached \
+	%D%/unit/object/check_ep \
 	%D%/unit/object/check_scratch \
+	%D%/unit/object/check_slab \
 	%D%/unit/fabric/check_mr_cache \
 	%D%/unit/fabric/check_netdev \
 	%D%/unit/fabric/check_descriptors \
@@ -133,10 +136,14 @@ unit_tests = \
 	%D%/unit/transport/check_memory_out \
 	%D%/unit/transport/check_memory_poll \
 	%D%/unit/transport/check_msg \
+	%D%/unit/transport/check_msg_arguments \
 	%D%/unit/transport/check_rdm \
 	%D%/unit/transport/check_greeting \
 	%D%/unit/transport/check_rdm_completion \
 	%D%/unit/transport/check_rdm_post \
+	%D%/unit/transport/check_rdm_arguments \
+	%D%/unit/transport/check_rdm_path \
+	%D%/unit/transport/check_rdm_open \
 	%D%/unit/dto/check_atomic \
 	%D%/unit/dto/check_immediate \
 	%D%/unit/dto/check_srq \
@@ -655,6 +662,12 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_live_threads_SOURCES = %D%/unit/transport/check_live_threads.c $(t_headers)
 %C%_unit_transport_check_live_threads_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_live_threads_LDADD = $(p2_libs)
+%C%_unit_transport_check_live_threads_text_SOURCES = %D%/unit/transport/check_live_threads_text.c \
+	%D%/lib/t_hooks.h $(t_headers)
+%C%_unit_transport_check_live_threads_text_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_live_threads_text_LINK = $(LINK) -Wl,--wrap=open -Wl,--wrap=close \
+	-Wl,--wrap=opendir -Wl,--wrap=readdir -Wl,--wrap=closedir -Wl,--wrap=realloc
+%C%_unit_transport_check_live_threads_text_LDADD = $(p2_libs)
 %C%_unit_dto_check_control_SOURCES = %D%/unit/dto/check_control.c $(t_headers)
 %C%_unit_dto_check_control_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_control_LDADD = $(p2_libs)
@@ -669,8 +682,9 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_truncated_SOURCES = %D%/unit/cm/check_truncated.c $(t_headers)
 %C%_unit_cm_check_truncated_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_truncated_LDADD = $(p2_libs)
-%C%_unit_transport_check_peer_SOURCES = %D%/unit/transport/check_peer.c $(t_headers)
+%C%_unit_transport_check_peer_SOURCES = %D%/unit/transport/check_peer.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_transport_check_peer_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_peer_LINK = $(LINK) $(t_blocks_wraps)
 %C%_unit_transport_check_peer_LDADD = $(p2_libs)
 %C%_unit_dto_check_atomic_SOURCES = %D%/unit/dto/check_atomic.c $(t_headers)
 %C%_unit_dto_check_atomic_CPPFLAGS = $(p2_cppflags)
@@ -693,7 +707,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_ud_SOURCES = %D%/unit/dto/check_ud.c $(t_headers)
 %C%_unit_dto_check_ud_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_ud_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close \
-	-Wl,--wrap=calloc -Wl,--wrap=dofi_random
+	-Wl,--wrap=calloc -Wl,--wrap=free -Wl,--wrap=dofi_random -Wl,--wrap=dofi_bounce_give
 %C%_unit_dto_check_ud_LDADD = $(p2_libs)
 %C%_unit_transport_check_receive_slots_SOURCES = %D%/unit/transport/check_receive_slots.c $(t_headers)
 %C%_unit_transport_check_receive_slots_CPPFLAGS = $(p2_cppflags)
@@ -769,10 +783,17 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_msg_LINK = $(LINK) -Wl,--wrap=dofi_conn_path_made -Wl,--wrap=dofi_conn_proceeds \
 	-Wl,--wrap=dofi_conn_end -Wl,--wrap=dofi_conn_by_token -Wl,--wrap=dofi_conn_by_id \
 	-Wl,--wrap=dofi_conn_path_up -Wl,--wrap=dofi_conn_path_down \
-	-Wl,--wrap=dofi_rma_write_data -Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_ctrl_arrived
+	-Wl,--wrap=dofi_rma_write_data -Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_ctrl_arrived \
+	-Wl,--wrap=fi_freeinfo -Wl,--wrap=dofi_wait_kick
 %C%_unit_transport_check_msg_LDADD = $(p2_libs)
+%C%_unit_transport_check_msg_arguments_SOURCES = %D%/unit/transport/check_msg_arguments.c $(t_headers)
+%C%_unit_transport_check_msg_arguments_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_msg_arguments_LINK = $(LINK) -Wl,--wrap=dofi_rma_ctrl -Wl,--wrap=dofi_credit_write \
+	-Wl,--wrap=dofi_reap_done
+%C%_unit_transport_check_msg_arguments_LDADD = $(p2_libs)
 %C%_unit_transport_check_rdm_SOURCES = %D%/unit/transport/check_rdm.c $(t_headers)
 %C%_unit_transport_check_rdm_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_rdm_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close
 %C%_unit_transport_check_rdm_LDADD = $(p2_libs)
 %C%_unit_transport_check_rdm_completion_SOURCES = %D%/unit/transport/check_rdm_completion.c $(t_headers)
 %C%_unit_transport_check_rdm_completion_CPPFLAGS = $(p2_cppflags)
@@ -790,6 +811,36 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_rdm_post_SOURCES = %D%/unit/transport/check_rdm_post.c $(t_headers)
 %C%_unit_transport_check_rdm_post_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_rdm_post_LDADD = $(p2_libs)
+%C%_unit_transport_check_rdm_arguments_SOURCES = %D%/unit/transport/check_rdm_arguments.c $(t_headers)
+%C%_unit_transport_check_rdm_arguments_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_rdm_arguments_LINK = $(LINK) -Wl,--wrap=dofi_rma_read -Wl,--wrap=dofi_rma_write \
+	-Wl,--wrap=dofi_rma_write_data -Wl,--wrap=dofi_rma_ctrl -Wl,--wrap=dofi_rma_peek \
+	-Wl,--wrap=dofi_wakeup_send -Wl,--wrap=dofi_wait_kick
+%C%_unit_transport_check_rdm_arguments_LDADD = $(p2_libs)
+%C%_unit_transport_check_rdm_path_SOURCES = %D%/unit/transport/check_rdm_path.c $(t_headers)
+%C%_unit_transport_check_rdm_path_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_rdm_path_LINK = $(LINK) -Wl,--wrap=dofi_peer_take -Wl,--wrap=dofi_peer_give \
+	-Wl,--wrap=dofi_conn_path_made -Wl,--wrap=dofi_greeting_begin -Wl,--wrap=dofi_greeting_end \
+	-Wl,--wrap=dofi_orphans_outstanding -Wl,--wrap=dofi_orphans_adopt_ep \
+	-Wl,--wrap=dofi_drain_begin -Wl,--wrap=dofi_drain_settle -Wl,--wrap=dofi_engine_drain_cq
+%C%_unit_transport_check_rdm_path_LDADD = $(p2_libs)
+%C%_unit_transport_check_rdm_open_SOURCES = %D%/unit/transport/check_rdm_open.c %D%/lib/t_blocks.h $(t_headers)
+%C%_unit_transport_check_rdm_open_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_rdm_open_LINK = $(LINK) $(t_blocks_wraps) \
+	-Wl,--wrap=dofi_ctrl_recvs_post -Wl,--wrap=dofi_ctrl_recvs_post_missing \
+	-Wl,--wrap=dofi_shm_repair_close -Wl,--wrap=dofi_shm_cleanup_fini \
+	-Wl,--wrap=dofi_ud_pool_close -Wl,--wrap=dofi_ud_pool_retry \
+	-Wl,--wrap=dofi_ud_answers_retry -Wl,--wrap=dofi_orphans_free_all \
+	-Wl,--wrap=dofi_drain_free_all -Wl,--wrap=dofi_drain_retry -Wl,--wrap=dofi_peers_open \
+	-Wl,--wrap=dofi_peers_close -Wl,--wrap=dofi_async_errors_open \
+	-Wl,--wrap=dofi_async_errors_begin -Wl,--wrap=dofi_async_errors_close \
+	-Wl,--wrap=dofi_async_errors_poll -Wl,--wrap=dofi_shm_cleanup_probe \
+	-Wl,--wrap=dofi_shm_cleanup_init -Wl,--wrap=dofi_shm_repair_open \
+	-Wl,--wrap=dofi_same_process_hide -Wl,--wrap=dofi_greetings_poll \
+	-Wl,--wrap=dofi_rx_slots_try_more -Wl,--wrap=dofi_mr_close -Wl,--wrap=dofi_peer_of \
+	-Wl,--wrap=dofi_peer_find -Wl,--wrap=dofi_peer_closed -Wl,--wrap=dofi_srq_cancel \
+	-Wl,--wrap=dofi_srq_abandon -Wl,--wrap=dofi_engine_drain_cq
+%C%_unit_transport_check_rdm_open_LDADD = $(p2_libs)
 %C%_unit_fabric_check_mr_cache_SOURCES = %D%/unit/fabric/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_mr_cache_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_mr_cache_LDADD = $(p2_libs)
@@ -840,6 +891,13 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_object_check_scratch_CPPFLAGS = $(p2_cppflags)
 %C%_unit_object_check_scratch_LINK = $(LINK) -Wl,--wrap=dofi_mr_map -Wl,--wrap=dofi_mr_abandon
 %C%_unit_object_check_scratch_LDADD = $(p2_libs)
+%C%_unit_object_check_slab_SOURCES = %D%/unit/object/check_slab.c %D%/lib/t_hooks.h $(t_headers)
+%C%_unit_object_check_slab_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_slab_LINK = $(LINK) -Wl,--wrap=mmap
+%C%_unit_object_check_slab_LDADD = $(p2_libs)
+%C%_unit_object_check_ep_SOURCES = %D%/unit/object/check_ep.c $(t_headers)
+%C%_unit_object_check_ep_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_ep_LDADD = $(p2_libs)
 
 %C%_unit_object_check_op1_SOURCES = %D%/unit/object/check_op.c $(t_headers)
 %C%_unit_object_check_op1_CPPFLAGS = $(p1_cppflags)
@@ -1003,10 +1061,10 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_segments_SOURCES = %D%/unit/dto/check_segments.c $(t_headers)
 %C%_unit_dto_check_segments_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_segments_LDADD = $(p2_libs)
-%C%_unit_dto_check_bounce_SOURCES = %D%/unit/dto/check_bounce.c $(t_headers)
+%C%_unit_dto_check_bounce_SOURCES = %D%/unit/dto/check_bounce.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_dto_check_bounce_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_bounce_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=mmap -Wl,--wrap=dofi_mr_register \
-	-Wl,--wrap=dofi_mr_close
+%C%_unit_dto_check_bounce_LINK = $(LINK) $(t_blocks_wraps) -Wl,--wrap=mmap -Wl,--wrap=munmap \
+	-Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close
 %C%_unit_dto_check_bounce_LDADD = $(p2_libs)
 %C%_unit_dto_check_orphan_SOURCES = %D%/unit/dto/check_orphan.c $(t_headers)
 %C%_unit_dto_check_orphan_CPPFLAGS = $(p2_cppflags)

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-static void *t_blocks[1024];
+static void *t_blocks[4096];
 static unsigned int t_nblocks;
 static int t_blocks_left = -1; /* before an allocation fails; -1: none does */
 

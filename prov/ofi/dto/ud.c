@@ -55,7 +55,9 @@ static int number_it(struct dofi_ep *ep)
 		/* Counts down from a random number to one with a free place. */
 		uint32_t number = (random - tries) & DOFI_UD_NUMBER;
 
-		if (!number || eps[INDEX(number)])
+		if (!number) /* names no EP; takes another number with the same place */
+			number = DOFI_UD_EPS;
+		if (eps[INDEX(number)])
 			continue;
 		ep->ud->number = number;
 		eps[INDEX(number)] = ep;

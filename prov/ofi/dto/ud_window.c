@@ -56,7 +56,7 @@ void dofi_ud_mark_answered(struct dofi_ud_ah *ah, uint32_t update)
 
 	dofi_assert_held(&ah->obj.ia->engine.lock);
 	if (!atomic_load(&ah->marked) ||
-	    ((atomic_load(&ah->sent) - count) & COUNT_MASK) > ahead(ah))
+	    ((atomic_load(&ah->sent) - count) & COUNT_MASK) >= ahead(ah))
 		return;
 	atomic_store(&ah->taken, count);
 	atomic_store(&ah->marked, false);

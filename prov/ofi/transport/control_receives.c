@@ -60,7 +60,7 @@ void dofi_ctrl_recvs_post_missing(struct dofi_ia *ia)
 	struct dofi_rdm *rdm = ia->rdm;
 
 	dofi_assert_held(&ia->engine.lock);
-	for (int i = 0; rdm->unposted && i < DOFI_CTRL_RECVS; i++) {
+	for (int i = 0; i < DOFI_CTRL_RECVS; i++) {
 		if (rdm->credits[i].wr.state != DOFI_WR_QUEUED)
 			continue;
 		if (!post_again(ia, &rdm->credits[i].wr))

@@ -22,7 +22,6 @@ void dofi_greeting_begin(struct dofi_conn *conn, bool now)
 {
 	dofi_assert_held(&conn->ia->engine.lock);
 	conn->greets = now;
-	dofi_list_init(&conn->greeting);
 	dofi_list_add_tail(&conn->ia->rdm->greetings, &conn->greeting);
 	atomic_fetch_add(&conn->ia->engine.restless, 1);
 	dofi_wait_kick(conn->ia);

@@ -150,7 +150,6 @@ void dofi_rdm_disconnect(struct dofi_conn *conn)
 	struct dofi_ia *ia = conn->ia;
 
 	dofi_assert_held(&conn->ia->engine.lock);
-	dofi_assert_held(&conn->ia->engine.lock);
 	if (!conn->peer)
 		return;
 	if (conn->ud) {

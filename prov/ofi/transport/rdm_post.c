@@ -38,10 +38,9 @@ DOFI_SLOW_PATH static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *w
 		.context = dofi_context_of(ep->obj.ia, wr),
 		.data = data,
 	};
-
 	ssize_t ret = fi_tsendmsg(ep->fep, &msg, flags | FI_COMPLETION);
 
-	if (!ret && (flags & FI_FENCE))
+	if (!ret) /* with a fence, if one was due */
 		ep->unfenced = false;
 	return ret;
 }

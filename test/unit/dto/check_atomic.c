@@ -88,7 +88,24 @@ static ssize_t take_ctrl_msg(struct dofi_ep *of, const void *bytes, size_t size)
 	return seen.answer;
 }
 
-static const struct dofi_trans_ops fabric = {.write_ctrl = take_record, .ctrl_msg = take_ctrl_msg};
+/* Devices that do the operation. */
+static struct {
+	const struct dofi_wr *wr;
+	uint64_t address, key;
+} native;
+
+static ssize_t take_native(struct dofi_ep *of, struct dofi_wr *wr, uint64_t raddr, uint64_t rkey)
+{
+	ck_assert_ptr_eq(of, &ep);
+	native.wr = wr;
+	native.address = raddr;
+	native.key = rkey;
+	return seen.answer;
+}
+
+static const struct dofi_trans_ops fabric = {.write_ctrl = take_record,
+					     .ctrl_msg = take_ctrl_msg,
+					     .atomic = take_native};
 
 void __wrap_dofi_release_rings(struct dofi_ep *of);
 void __wrap_dofi_ep_issue(struct dofi_ep *of);
@@ -426,6 +443,30 @@ START_TEST(a_refused_request_takes_nothing)
 }
 END_TEST
 
+/* The device of the peer does it, at the address that the context names there. */
+START_TEST(a_device_does_the_operation)
+{
+	static struct dofi_ctx rcache[DOFI_RCACHE_SIZE];
+	struct dofi_wr *wr = prepare(5, DOFI_OP_FETCH_ADD);
+
+	ia.has_atomics = ep.peer.atomics = true;
+	ep.rcache = rcache;
+	wr->atomic.context = 7u << 16 | (DOFI_RCACHE_SIZE + 3);
+	rcache[3] = (struct dofi_ctx){.key = 9, .address = 0x900, .base = 60};
+	seen.answer = -FI_EAGAIN;
+	ck_assert_int_eq(dofi_atomic_start(&ep, wr), -FI_EAGAIN);
+	ck_assert_uint_eq(ep.reads, 0);
+	seen.answer = 0;
+	ck_assert_int_eq(dofi_atomic_start(&ep, wr), 0);
+	ck_assert_ptr_eq(native.wr, wr);
+	ck_assert_uint_eq(native.address, 0x900 + 6);
+	ck_assert_uint_eq(native.key, 9);
+	ck_assert_uint_eq(ep.reads, 1);
+	ck_assert_uint_eq(ep.atomics_used, 0); /* it needs no slot */
+	ck_assert_int_eq(seen.records + seen.ctrl_msgs, 0);
+}
+END_TEST
+
 /* An atomic operation counts as a read. RDMA behind it waits, because it would overtake. */
 START_TEST(what_waits_for_atomic_operations)
 {
@@ -511,6 +552,7 @@ int main(void)
 	tcase_add_test(tcase, control_messages_carry_requests_and_answers);
 	tcase_add_test(tcase, messages_wait_for_atomic_operations_by_control_messages);
 	tcase_add_test(tcase, a_refused_request_takes_nothing);
+	tcase_add_test(tcase, a_device_does_the_operation);
 	tcase_add_test(tcase, what_waits_for_atomic_operations);
 	tcase_add_test(tcase, an_answer_ends_its_request);
 	tcase_add_test(tcase, an_answer_ends_a_disconnect);

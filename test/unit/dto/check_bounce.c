@@ -3,8 +3,7 @@
  * Bounce buffers: what they hold, how many share a registration, which are kept, and what happens
  * without memory.
  */
-#include "t_hooks.h"
-#include "unit.h"
+#include "t_blocks.h"
 
 #include "../../../prov/ofi/dto/bounce.h"
 #include "../../../prov/ofi/dto/ring.h"
@@ -34,23 +33,31 @@ enum { NOTHING, CALLOC, MMAP, REGISTER, KINDS };
 
 static int fails;
 static unsigned int registered, closed;
+static unsigned int before; /* blocks that do not belong to the bounce buffers */
+static size_t mapped;       /* bytes mapped and not unmapped */
 
-void *__real_calloc(size_t n, size_t size);
-T_STAND_IN void *__wrap_calloc(size_t n, size_t size);
 void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
 T_STAND_IN void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+int __real_munmap(void *at, size_t size);
+T_STAND_IN int __wrap_munmap(void *at, size_t size);
 int __wrap_dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_FLAGS rights,
 			    struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
 int __wrap_dofi_mr_close(struct dofi_ia *of, struct fid_mr *mr);
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails == CALLOC ? NULL : __real_calloc(n, size);
-}
-
 void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 {
-	return fails == MMAP ? MAP_FAILED : __real_mmap(at, size, prot, flags, fd, offset);
+	ck_assert_int_eq(prot, PROT_READ | PROT_WRITE);
+	if (fails == MMAP)
+		return MAP_FAILED;
+	mapped += size;
+	return __real_mmap(at, size, prot, flags | MAP_NORESERVE, fd, offset);
+}
+
+int __wrap_munmap(void *at, size_t size)
+{
+	ck_assert_uint_ge(mapped, size);
+	mapped -= size;
+	return __real_munmap(at, size);
 }
 
 int __wrap_dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_FLAGS rights,
@@ -84,12 +91,15 @@ static void setup(void)
 	ia.limits.fabric_iov = 1;
 	ck_assert_int_eq(dofi_bounces_init(&ia), 0);
 	ck_assert_int_eq(dofi_ring_init(&ia, &ring, 2 * IN_SLAB, NIOV), 0);
+	before = t_nblocks;
 }
 
 static void teardown(void)
 {
 	dofi_bounces_fini(&ia);
 	ck_assert_uint_eq(closed, registered);
+	ck_assert_uint_eq(t_nblocks, before);
+	ck_assert_uint_eq(mapped, 0);
 	dofi_ring_fini(&ring);
 }
 
@@ -167,6 +177,8 @@ START_TEST(large_buffers_are_not_kept)
 	ck_assert_int_eq(dofi_bounce_take(&ia, &ring, wr), 0);
 	dofi_bounce_give(wr, 0);
 	ck_assert_uint_eq(closed, (unsigned int)_i);
+	ck_assert_uint_eq(t_nblocks, before + !_i);
+	ck_assert_uint_eq(mapped, _i ? 0 : 1u << 20);
 }
 END_TEST
 
@@ -176,14 +188,28 @@ START_TEST(without_memory_the_request_waits)
 	struct dofi_wr *wr = request(0, DOFI_OP_SEND, 1, 2, 3);
 
 	fails = _i;
+	t_blocks_left = _i == CALLOC ? 0 : -1;
 	ck_assert_int_eq(dofi_bounce_take(&ia, &ring, wr), -FI_EAGAIN);
 	fails = NOTHING;
 	ck_assert_uint_eq(wr->niov, NIOV);
 	ck_assert_uint_eq(wr->split, 0);
 	ck_assert_ptr_eq(wr->iov[0].iov_base, memory[0]);
 	ck_assert_uint_eq(registered, 0);
+	ck_assert_uint_eq(t_nblocks, before);
+	ck_assert_uint_eq(mapped, 0);
 	ck_assert_int_eq(dofi_bounce_take(&ia, &ring, wr), 0);
 	dofi_bounce_give(wr, 0);
+}
+END_TEST
+
+/* It may be taken with the lock of an EP held. */
+START_TEST(the_lock_is_below_that_of_eps)
+{
+	ck_assert(dofi_trylock(&ia.bounces.lock));
+	dofi_unlock(&ia.bounces.lock);
+#ifndef NDEBUG
+	ck_assert_int_eq(ia.bounces.lock.level, DOFI_LEVEL_MEMORY);
+#endif
 }
 END_TEST
 
@@ -193,6 +219,42 @@ START_TEST(no_buffer_is_so_long)
 
 	ck_assert_int_eq(dofi_bounce_take(&ia, &ring, wr), -FI_EAGAIN);
 	ck_assert_uint_eq(registered, 0);
+}
+END_TEST
+
+/* The longest of all buffers, 4 KiB shifted by the classes; one byte more has none. */
+START_TEST(the_longest_buffer)
+{
+	const size_t longest = (size_t)4096 << (DOFI_BOUNCE_CLASSES - 1);
+	struct dofi_wr *wr = request(0, DOFI_OP_RECV, longest - 1, 1, 1);
+
+	ck_assert_int_eq(dofi_bounce_take(&ia, &ring, wr), -FI_EAGAIN);
+	ck_assert_uint_eq(mapped, 0);
+	wr = request(0, DOFI_OP_RECV, longest - 1, 1, 0);
+	ck_assert_int_eq(dofi_bounce_take(&ia, &ring, wr), 0);
+	ck_assert_uint_eq(mapped, longest);
+	dofi_bounce_give(wr, 0);
+	ck_assert_uint_eq(mapped, 0);
+}
+END_TEST
+
+/* A buffer of each class is used again for the same class. */
+START_TEST(buffers_of_each_class_are_kept_apart)
+{
+	size_t all = 0;
+
+	for (size_t length = 4096; length <= 1u << 20; length *= 2) {
+		struct dofi_wr *wr = request(0, DOFI_OP_RECV, length, 0, 0);
+
+		all += length < 65536 ? 65536 : length;
+		for (int round = 0; round < 2; round++) {
+			wr = request(0, DOFI_OP_RECV, length, 0, 0);
+			ck_assert_int_eq(dofi_bounce_take(&ia, &ring, wr), 0);
+			memset(wr->iov[0].iov_base, 1, length);
+			dofi_bounce_give(wr, 0);
+			ck_assert_uint_eq(mapped, all);
+		}
+	}
 }
 END_TEST
 
@@ -233,7 +295,10 @@ int main(void)
 	tcase_add_test(tc, small_buffers_share_a_registration_and_are_kept);
 	tcase_add_loop_test(tc, large_buffers_are_not_kept, 0, 2);
 	tcase_add_loop_test(tc, without_memory_the_request_waits, CALLOC, KINDS);
+	tcase_add_test(tc, the_lock_is_below_that_of_eps);
 	tcase_add_test(tc, no_buffer_is_so_long);
+	tcase_add_test(tc, the_longest_buffer);
+	tcase_add_test(tc, buffers_of_each_class_are_kept_apart);
 	tcase_add_test(tc, fabrics_that_need_no_registration);
 	tcase_add_test(tc, registrations_end_before_the_memory);
 	suite_add_tcase(suite, tc);

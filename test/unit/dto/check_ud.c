@@ -90,20 +90,63 @@ int __wrap_dofi_mr_close(struct dofi_ia *of, struct fid_mr *mr)
 }
 
 static bool no_memory, no_random;
+static const uint32_t *random_is; /* NULL: it is random */
 
 void *__real_calloc(size_t n, size_t size);
 T_STAND_IN void *__wrap_calloc(size_t n, size_t size);
+T_STAND_IN void __wrap_free(void *block);
+void __real_free(void *block);
 int __real_dofi_random(void *bytes, size_t size);
 int __wrap_dofi_random(void *bytes, size_t size);
 
+static const void *pool; /* the latest block that is large enough for it */
+
 void *__wrap_calloc(size_t n, size_t size)
 {
-	return no_memory ? NULL : __real_calloc(n, size);
+	void *block = no_memory ? NULL : __real_calloc(n, size);
+
+	if (n * size > DOFI_UD_EPS * sizeof(void *))
+		pool = block;
+	return block;
+}
+
+/* Blocks that the test expects to be freed. */
+static const void *watched[2];
+static unsigned int nfreed;
+
+void __wrap_free(void *block)
+{
+	for (int i = 0; i < 2; i++)
+		if (block && block == watched[i]) {
+			nfreed++;
+			watched[i] = NULL;
+		}
+	if (block == pool)
+		pool = NULL;
+	__real_free(block);
+}
+
+/* Buffers of requests that were gathered. */
+static const struct dofi_wr *given[4];
+static unsigned int ngiven;
+
+void __wrap_dofi_bounce_give(struct dofi_wr *wr, uint64_t length);
+
+void __wrap_dofi_bounce_give(struct dofi_wr *wr, uint64_t length)
+{
+	ck_assert_uint_eq(length, 0); /* nothing to copy back */
+	ck_assert_uint_lt(ngiven, 4);
+	given[ngiven++] = wr;
+	wr->split = 0;
 }
 
 int __wrap_dofi_random(void *bytes, size_t size)
 {
-	return no_random ? -FI_EPERM : __real_dofi_random(bytes, size);
+	if (!random_is)
+		return no_random ? -FI_EPERM : __real_dofi_random(bytes, size);
+	ck_assert_uint_eq(size, sizeof(*random_is));
+	memcpy(bytes, random_is, size);
+	return 0;
 }
 
 static ssize_t receive(struct dofi_ia *of, struct dofi_wr *wr, void *buffer, size_t size,
@@ -243,6 +286,7 @@ START_TEST(each_EP_has_a_number_and_its_datagrams)
 	ck_assert_uint_eq(event.dto.length, DOFI_UD_HEADER + 5);
 	ck_assert_mem_eq(memory + DOFI_UD_HEADER, "hello", 5);
 	ck_assert_int_eq(fabric.receives, POSTED);
+	ck_assert_int_eq(registration.calls, 0); /* this fabric needs none */
 }
 END_TEST
 
@@ -255,6 +299,7 @@ START_TEST(the_buffers_are_registered)
 	ck_assert_int_eq(dofi_ud_open(&eps[0]), -FI_ENOMEM);
 	ck_assert_ptr_null(eps[0].ud);
 	ck_assert_ptr_null(ia.ud_pool);
+	ck_assert_ptr_null(pool);
 	ck_assert_int_eq(fabric.receives, 0);
 	dofi_lock(&ia.engine.lock);
 	registration.answer = 0;
@@ -265,7 +310,10 @@ START_TEST(the_buffers_are_registered)
 		for (int k = 0; k < i; k++)
 			ck_assert_int_ge(labs((char *)fabric.buffer[i] - (char *)fabric.buffer[k]),
 					 DOFI_UD_LONGEST);
+	watched[0] = ia.ud_pool;
+	watched[1] = fabric.buffer[0];
 	dofi_ud_pool_close(&ia);
+	ck_assert_uint_eq(nfreed, 2);
 	ck_assert_int_eq(registration.closed, 1);
 	dofi_ud_pool_close(&ia);
 	ck_assert_int_eq(registration.closed, 1);
@@ -312,10 +360,10 @@ START_TEST(a_datagram_lies_behind_the_header_in_the_segments)
 		     {{DOFI_UD_HEADER - 1, 1, 8}, 8},  {{1, DOFI_UD_HEADER, 20}, 21},
 		     {{1, DOFI_UD_HEADER, 20}, 1},     {{10, 10, DOFI_UD_HEADER}, 20},
 		     {{DOFI_UD_HEADER + 8, 8, 8}, 20}, {{DOFI_UD_HEADER, 5, 9}, 0}};
-	static char room[256];
+	static char room[512];
 	struct dofi_wr *wr;
 	char expected[sizeof(room)], text[] = "abcdefghijklmnopqrstuvwxyz";
-	size_t at = 0;
+	size_t at = 0, length = 0, next = 0;
 
 	dofi_ring_fini(&eps[0].recv);
 	ck_assert_int_eq(dofi_ring_init(&ia, &eps[0].recv, 4, 3), 0);
@@ -325,13 +373,18 @@ START_TEST(a_datagram_lies_behind_the_header_in_the_segments)
 	wr->niov = 3;
 	for (int i = 0; i < 3; i++) {
 		wr->iov[i] = (struct iovec){room + at, cases[_i].lengths[i]};
-		at += cases[_i].lengths[i];
+		length += cases[_i].lengths[i];
+		at += cases[_i].lengths[i] + 32; /* they are apart */
 	}
-	wr->length = at;
+	wr->length = length;
 	memset(room, '.', sizeof(room));
 	memset(expected, '.', sizeof(expected));
 	text[cases[_i].datagram] = '\0';
-	memcpy(expected + DOFI_UD_HEADER, text, cases[_i].datagram);
+	for (int i = 0; i < 3; i++)
+		for (size_t k = 0; k < cases[_i].lengths[i]; k++, next++)
+			if (next >= DOFI_UD_HEADER && next - DOFI_UD_HEADER < cases[_i].datagram)
+				expected[(char *)wr->iov[i].iov_base - room + (ptrdiff_t)k] =
+					text[next - DOFI_UD_HEADER];
 	arrive(eps[0].ud->number, text, 0);
 	ck_assert_uint_eq(next_event().status, DAT_DTO_SUCCESS);
 	ck_assert_mem_eq(room, expected, sizeof(room));
@@ -447,6 +500,13 @@ START_TEST(receives_refused_by_eagain_are_posted_later)
 	dofi_ud_pool_retry(&ia);
 	ck_assert_int_eq(fabric.receives, POSTED);
 	ck_assert_uint_eq(atomic_load(&ia.engine.restless), 0);
+	/* each of them once, in order, with its own buffer */
+	for (int i = 1; i < POSTED; i++) {
+		ck_assert_ptr_eq(fabric.wr[i],
+				 (char *)fabric.wr[0] + (size_t)i * sizeof(struct dofi_own_wr));
+		ck_assert_ptr_eq(fabric.buffer[i],
+				 (char *)fabric.buffer[0] + (size_t)i * DOFI_UD_LONGEST);
+	}
 }
 END_TEST
 
@@ -457,6 +517,7 @@ static struct dofi_wr *post_send(struct dofi_ep *ep, struct dofi_ud_ah *ah)
 	wr->ep = ep;
 	wr->op = DOFI_OP_SEND_UD;
 	wr->state = DOFI_WR_QUEUED;
+	wr->status = DAT_DTO_ERR_FLUSHED; /* of the former request of the slot */
 	wr->send.ah = ah;
 	return wr;
 }
@@ -538,6 +599,111 @@ START_TEST(a_local_error_is_reported)
 }
 END_TEST
 
+/* Where the fabric takes one segment only, the datagram was gathered in a buffer. */
+START_TEST(the_buffer_of_a_datagram_that_is_lost_is_given_back)
+{
+	struct dofi_ud_ah ah = {.obj.ia = &ia, .number = 7};
+	struct dofi_wr *wr;
+
+	open_eps();
+	ia.params.linger_ms = 3600000;
+	wr = post_send(&eps[0], &ah);
+	wr->split = 1;
+	fabric.send_answer = -FI_EAGAIN;
+	ck_assert_int_eq(start(&eps[0], wr), -FI_EAGAIN);
+	ck_assert_uint_eq(ngiven, 0); /* it is needed later */
+	fabric.send_answer = 0;
+	ck_assert_int_eq(start(&eps[0], wr), 0);
+	ck_assert_uint_eq(ngiven, 0); /* the fabric reads it */
+	wr = post_send(&eps[0], &ah);
+	wr->split = 1;
+	fabric.send_answer = -FI_EMSGSIZE;
+	ck_assert_int_eq(start(&eps[0], wr), 0);
+	ck_assert_uint_eq(ngiven, 1);
+	ck_assert_ptr_eq(given[0], wr);
+	wr = post_send(&eps[0], &ah); /* it has none */
+	ck_assert_int_eq(start(&eps[0], wr), 0);
+	ck_assert_uint_eq(ngiven, 1);
+}
+END_TEST
+
+/* The errors that peers cause, and those that say that the fabric gives the request back. */
+START_TEST(the_status_of_a_datagram_that_failed)
+{
+	static const struct {
+		int err;
+		uint8_t status;
+	} cases[] = {{FI_ECANCELED, DAT_DTO_SUCCESS},
+		     {FI_ECONNRESET, DAT_DTO_SUCCESS},
+		     {FI_EHOSTUNREACH, DAT_DTO_SUCCESS},
+		     {FI_EFAULT, DAT_DTO_ERR_LOCAL_PROTECTION}};
+	struct dofi_ud_ah ah = {.obj.ia = &ia, .number = 7};
+	struct dofi_wr *wr;
+
+	open_eps();
+	wr = post_send(&eps[0], &ah);
+	dofi_lock(&eps[0].lock);
+	dofi_ud_send_failed(&eps[0], wr, cases[_i].err);
+	dofi_unlock(&eps[0].lock);
+	ck_assert_uint_eq(wr->state, DOFI_WR_DONE);
+	ck_assert_uint_eq(wr->status, cases[_i].status);
+	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_LOST],
+			  cases[_i].status == DAT_DTO_SUCCESS);
+}
+END_TEST
+
+/* The time counts from the first refusal, for each address handle. */
+START_TEST(a_datagram_is_lost_after_the_limit)
+{
+	struct dofi_ud_ah ah = {.obj.ia = &ia, .number = 7};
+	struct dofi_wr *wr;
+
+	open_eps();
+	ia.params.linger_ms = 1000;
+	wr = post_send(&eps[0], &ah);
+	fabric.send_answer = -FI_EAGAIN;
+	ck_assert_int_eq(start(&eps[0], wr), -FI_EAGAIN);
+	ck_assert_uint_ne(atomic_load(&ah.again_since), 0);
+	atomic_store(&ah.again_since, dofi_now() - 500 * UINT64_C(1000000));
+	ck_assert_int_eq(start(&eps[0], wr), -FI_EAGAIN);
+	atomic_store(&ah.again_since, dofi_now() - 1001 * UINT64_C(1000000));
+	ck_assert_int_eq(start(&eps[0], wr), 0);
+	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_LOST], 1);
+}
+END_TEST
+
+/* Requests of the handle lose it, those of another keep theirs. */
+START_TEST(a_freed_handle_is_taken_from_its_requests)
+{
+	struct dofi_ud_ah ah[2] = {{.obj.ia = &ia, .number = 7}, {.obj.ia = &ia, .number = 8}};
+	struct dofi_wr *wrs[3];
+
+	open_eps();
+	for (int i = 0; i < 3; i++)
+		wrs[i] = post_send(&eps[0], &ah[i % 2]);
+	eps[0].req.head = 1; /* the first one is complete */
+	dofi_ud_forget(&ia, &ah[0]);
+	ck_assert_ptr_eq(wrs[0]->send.ah, &ah[0]);
+	ck_assert_ptr_eq(wrs[1]->send.ah, &ah[1]);
+	ck_assert_ptr_null(wrs[2]->send.ah);
+	ck_assert(dofi_trylock(&eps[0].lock));
+	dofi_unlock(&eps[0].lock);
+}
+END_TEST
+
+START_TEST(an_IA_has_datagrams_if_its_fabric_has)
+{
+	const struct dofi_trans_ops streams = {.name = "streams"};
+
+	ck_assert(dofi_ud_possible(&ia));
+	ia.has_data = false; /* nothing would name the EP */
+	ck_assert(!dofi_ud_possible(&ia));
+	ia.has_data = true;
+	ia.trans = &streams;
+	ck_assert(!dofi_ud_possible(&ia));
+}
+END_TEST
+
 START_TEST(datagrams_under_way_are_counted)
 {
 	struct dofi_ud_ah ah = {.obj.ia = &ia, .number = 7};
@@ -606,6 +772,7 @@ START_TEST(a_sender_waits_when_its_peer_takes_nothing)
 	send_many(&eps[1], &ah, 1);
 	ck_assert_int_eq(fabric.marks, 1);
 	first = fabric.update;
+	ck_assert_uint_eq(first, DOFI_UD_MARK_EVERY << 2 | DOFI_UPDATE_CREDIT);
 	send_many(&eps[1], &ah, DOFI_UD_MARK_EVERY);
 	does_not_go(&eps[0], &ah);
 	ck_assert_int_eq(fabric.marks, 1);
@@ -655,6 +822,27 @@ START_TEST(an_answer_to_no_mark_changes_nothing)
 	dofi_ud_mark_answered(&ah, update + (DOFI_UD_MARK_EVERY << 2));
 	send_many(&eps[0], &ah, DOFI_UD_MARK_EVERY);
 	does_not_go(&eps[0], &ah);
+}
+END_TEST
+
+/* The mark that is under way has another count. */
+START_TEST(a_repeated_answer_changes_nothing)
+{
+	struct dofi_ud_ah ah = {.number = 7};
+	uint32_t first;
+
+	open_window(&ah);
+	send_many(&eps[0], &ah, DOFI_UD_MARK_EVERY);
+	first = fabric.update;
+	dofi_ud_mark_answered(&ah, first);
+	send_many(&eps[0], &ah, DOFI_UD_MARK_EVERY);
+	ck_assert_int_eq(fabric.marks, 2);
+	dofi_ud_mark_answered(&ah, first);
+	send_many(&eps[0], &ah, 1);
+	ck_assert_int_eq(fabric.marks, 2);
+	dofi_ud_mark_answered(&ah, fabric.update);
+	send_many(&eps[0], &ah, DOFI_UD_MARK_EVERY - 1);
+	ck_assert_int_eq(fabric.marks, 3);
 }
 END_TEST
 
@@ -831,16 +1019,20 @@ START_TEST(the_end_of_an_EP_waits_for_room)
 	dofi_list_init(&ia.orphans);
 	eps[0].trans = &trans;
 	number = eps[0].ud->number;
+	watched[0] = eps[0].ud;
 	fabric.send_answer = -FI_EAGAIN;
-	post_send(&eps[0], &ah);
+	post_send(&eps[0], &ah)->split = 1;
 	eps[0].holds = true;
 	atomic_store(&ia.wait.watchers, 1);
 	dofi_ud_close(&eps[0]);
 	ck_assert_int_eq(fabric.sends, _i);
+	ck_assert_uint_eq(ngiven, !_i); /* that of the request that the fabric did not take */
+	ck_assert(!eps[0].path_up);
 	ck_assert_uint_eq(rounds, _i ? 5 : 0);
 	ck_assert_uint_eq(eps[0].req.tail, eps[0].req.issue); /* nothing waits any more */
 	ck_assert_uint_eq(atomic_load(&ia.wait.watchers), 0);
 	ck_assert_uint_eq(dropped, 1);
+	ck_assert_uint_eq(nfreed, 1);
 	ck_assert_ptr_null(eps[0].ud);
 	ck_assert_ptr_null(dofi_ud_pool_eps(&ia)[number % DOFI_UD_EPS]);
 	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
@@ -930,6 +1122,36 @@ START_TEST(the_last_number_is_found)
 }
 END_TEST
 
+START_TEST(without_memory_there_is_no_UD_EP)
+{
+	int ret;
+
+	no_memory = true;
+	ret = open_ep(&eps[0]);
+	no_memory = false;
+	ck_assert_int_eq(ret, -FI_ENOMEM);
+	ck_assert_ptr_null(eps[0].ud);
+	ck_assert_ptr_null(ia.ud_pool);
+	ck_assert_ptr_null(eps[0].fep);
+	ck_assert(!eps[0].path_up);
+}
+END_TEST
+
+/* No EP has the number 0, but another one has its place. */
+START_TEST(the_place_of_the_number_0_is_used)
+{
+	static const uint32_t randoms[] = {0, 1, 5, DOFI_UD_EPS - 1};
+
+	ck_assert_int_eq(open_ep(&eps[0]), 0);
+	for (uint32_t i = 0; i < DOFI_UD_EPS; i++)
+		table()[i] = i ? &eps[0] : NULL;
+	random_is = &randoms[_i];
+	ck_assert_int_eq(open_ep(&eps[1]), 0);
+	ck_assert_ptr_eq(table()[0], &eps[1]);
+	ck_assert_uint_ne(eps[1].ud->number, 0);
+}
+END_TEST
+
 START_TEST(without_random_numbers_there_is_no_UD_EP)
 {
 	no_random = true;
@@ -991,13 +1213,21 @@ int main(void)
 	tcase_add_test(tc, sends_are_lost_after_a_long_eagain);
 	tcase_add_test(tc, sends_are_lost_with_the_peer_or_the_handle);
 	tcase_add_test(tc, a_local_error_is_reported);
+	tcase_add_test(tc, the_buffer_of_a_datagram_that_is_lost_is_given_back);
+	tcase_add_loop_test(tc, the_status_of_a_datagram_that_failed, 0, 4);
+	tcase_add_test(tc, a_datagram_is_lost_after_the_limit);
+	tcase_add_test(tc, a_freed_handle_is_taken_from_its_requests);
+	tcase_add_test(tc, an_IA_has_datagrams_if_its_fabric_has);
 	tcase_add_test(tc, datagrams_under_way_are_counted);
 	tcase_add_loop_test(tc, datagrams_under_way_are_counted_at_each_place, 0, 3);
 	tcase_add_test(tc, the_end_of_an_EP_without_memory_waits_for_the_fabric);
+	tcase_add_loop_test(tc, the_place_of_the_number_0_is_used, 0, 4);
 	tcase_add_test(tc, without_random_numbers_there_is_no_UD_EP);
+	tcase_add_test(tc, without_memory_there_is_no_UD_EP);
 	tcase_add_test(tc, a_sender_waits_when_its_peer_takes_nothing);
 	tcase_add_test(tc, a_mark_that_the_fabric_refuses_goes_later);
 	tcase_add_test(tc, an_answer_to_no_mark_changes_nothing);
+	tcase_add_test(tc, a_repeated_answer_changes_nothing);
 	tcase_add_test(tc, counts_wrap);
 	tcase_add_test(tc, a_mark_is_for_a_connection);
 	tcase_add_test(tc, an_answer_waits_for_the_fabric);

@@ -300,6 +300,29 @@ START_TEST(an_rmr_is_found_by_its_context)
 }
 END_TEST
 
+/* The next user of the entry is not taken for the former one. */
+START_TEST(nothing_stays_of_a_released_context)
+{
+	struct dofi_ctx ctx = example;
+	uint32_t context = reserve(), index = DOFI_CTX_INDEX(context);
+
+	ctx.context = context;
+	dofi_ctxtab_expose(tab, &ctx);
+	dofi_ctxtab_set_rmr(tab, context, &rmr);
+	dofi_ctxtab_release(tab, context);
+	ck_assert_uint_eq(entries[index].context, 0);
+	ck_assert_uint_eq(tab->local[index].context, 0);
+	ck_assert_ptr_null(tab->local[index].lmr);
+	tab->entries = tab->fresh; /* so the entry is used again at once */
+	context = reserve();
+	ck_assert_uint_eq(DOFI_CTX_INDEX(context), index);
+	ck_assert_ptr_null(dofi_ctxtab_hold_rmr(tab, context, hold));
+	ctx.context = context;
+	dofi_ctxtab_expose(tab, &ctx);
+	ck_assert_uint_eq(be32toh(entries[index].context), context);
+}
+END_TEST
+
 /* --- life cycle --- */
 
 START_TEST(a_new_table_is_empty_and_registered)
@@ -359,6 +382,7 @@ int main(void)
 	tcase_add_test(tc, a_full_table_is_reported_and_used_in_order);
 	tcase_add_test(tc, generations_begin_again_behind_the_last);
 	tcase_add_test(tc, an_rmr_is_found_by_its_context);
+	tcase_add_test(tc, nothing_stays_of_a_released_context);
 	tcase_add_test(tc, a_new_table_is_empty_and_registered);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("life cycle");

@@ -65,6 +65,9 @@ START_TEST(each_slot_has_one_user)
 
 	ck_assert_int_eq(dofi_scratch_open(&ia), 0);
 	ck_assert_uint_eq(registered, SLOTS * sizeof(*ia.scratch.slots));
+	/* where no late read writes */
+	ck_assert_ptr_eq(ia.scratch.free_stack, (char *)memory + registered);
+	ck_assert_uint_eq(behind, SLOTS * sizeof(*ia.scratch.free_stack));
 	for (unsigned int i = 0; i < SLOTS; i++) {
 		ck_assert(dofi_scratch_take(&ia, &slot));
 		ck_assert_uint_lt(slot, SLOTS);

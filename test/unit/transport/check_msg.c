@@ -29,6 +29,7 @@ static const uint8_t token[DOFI_TOKEN_SIZE] = {0, 0, 0, 7, [DOFI_TOKEN_SIZE - 1]
 #define QUEUE    1000u
 #define REQUESTS 20u
 #define RECEIVES 30u
+#define NUMBER   12u /* of the connection */
 
 static struct dofi_ia ia;
 static struct dofi_chan chan;
@@ -106,9 +107,30 @@ static int fid_close(struct fid *fid)
 	return 0;
 }
 
+/* Of what the fabric allocated for the requests of peers. */
+static unsigned int freed_infos, kicks;
+
+void __wrap_fi_freeinfo(struct fi_info *of);
+void __real_fi_freeinfo(struct fi_info *of);
+void __wrap_dofi_wait_kick(struct dofi_ia *of);
+
+void __wrap_fi_freeinfo(struct fi_info *of)
+{
+	ck_assert_ptr_eq(of, request);
+	freed_infos++;
+	__real_fi_freeinfo(of);
+}
+
+void __wrap_dofi_wait_kick(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	kicks++;
+}
+
 static struct fid_ep shared_queue;
 static int bound_queues;
-static size_t receive_contexts; /* of the endpoint */
+static size_t receive_contexts;   /* of the endpoint */
+static size_t asked_tx, asked_rx; /* lengths of its queues */
 
 static int fid_bind(struct fid *fid, struct fid *to, uint64_t flags)
 {
@@ -130,8 +152,11 @@ static int fid_control(struct fid *fid, int command, void *arg)
 
 static int make(struct fid_domain *of, struct fi_info *like, struct fid_ep **fep, void *context)
 {
-	(void)of;
-	(void)context;
+	ck_assert_ptr_eq(of, &domain);
+	/* an event may come when the connection is freed, so this is no address */
+	ck_assert_ptr_eq(context, (void *)(uintptr_t)conn.id);
+	asked_tx = like->tx_attr->size;
+	asked_rx = like->rx_attr->size;
 	if (!request) {
 		ck_assert_uint_eq(like->dest_addrlen, chan.peer.fabric_name_size);
 		ck_assert_mem_eq(like->dest_addr, chan.peer.fabric_name, like->dest_addrlen);
@@ -162,18 +187,19 @@ static int connect_it(struct fid_ep *fep, const void *addr, const void *param, s
 
 static int accept_it(struct fid_ep *fep, const void *param, size_t size)
 {
-	(void)fep;
-	(void)param;
-	(void)size;
+	ck_assert_ptr_eq(fep, &endpoint);
+	ck_assert_ptr_null(param);
+	ck_assert_uint_eq(size, 0);
 	accepted += !accept_err;
 	return accept_err;
 }
 
 static int reject_it(struct fid_pep *of, fid_t handle, const void *param, size_t size)
 {
-	(void)handle;
-	(void)param;
-	(void)size;
+	ck_assert_ptr_eq(handle, request->handle);
+	ck_assert_uint_eq(freed_infos, 0); /* it names the request */
+	ck_assert_ptr_null(param);
+	ck_assert_uint_eq(size, 0);
 	ck_assert_ptr_eq(of, &pep);
 	rejected++;
 	return 0;
@@ -181,17 +207,21 @@ static int reject_it(struct fid_pep *of, fid_t handle, const void *param, size_t
 
 static int shutdown_it(struct fid_ep *fep, uint64_t flags)
 {
-	(void)fep;
-	(void)flags;
+	ck_assert_ptr_eq(fep, &endpoint);
+	ck_assert_uint_eq(flags, 0);
+	ck_assert_int_eq(closed, made - 1); /* before it is closed */
 	shut++;
 	return 0;
 }
 
+static unsigned int reads[2]; /* of the completion queue, before and after the close */
+
 static ssize_t no_completion(struct fid_cq *of, void *buf, size_t count)
 {
-	(void)of;
+	ck_assert_ptr_eq(of, &cq);
 	(void)buf;
 	(void)count;
+	reads[closed == made]++;
 	return -FI_EAGAIN;
 }
 
@@ -257,6 +287,7 @@ static void setup(void)
 	conn = (struct dofi_conn){.ia = &ia,
 				  .ep = &ep,
 				  .chan = &chan,
+				  .id = NUMBER,
 				  .active = true,
 				  .peer_token = {0, 0, 0, 7, [DOFI_TOKEN_SIZE - 1] = 9},
 				  .reserved_port = -1};
@@ -463,15 +494,75 @@ START_TEST(another_port_is_tried_if_one_is_in_use)
 }
 END_TEST
 
+/* As long as the EP can have operations under way, and no longer than the fabric offers. */
+START_TEST(the_lengths_of_the_queues_of_a_device)
+{
+	static const struct {
+		uint64_t quirks;
+		uint32_t receives, parts;
+		enum dofi_credit_mode credits;
+		size_t offered, tx, rx;
+	} cases[] = {
+		{DOFI_QUIRK_QUEUE_PAIRS, RECEIVES, 0, DOFI_CREDITS_NONE, 384, 21, 30},
+		{DOFI_QUIRK_QUEUE_PAIRS, 0, 0, DOFI_CREDITS_CARRIED, 384, 21, 1},
+		{DOFI_QUIRK_QUEUE_PAIRS, RECEIVES, 0, DOFI_CREDITS_WRITTEN, 384, 22, 30},
+		{DOFI_QUIRK_QUEUE_PAIRS, RECEIVES, 7, DOFI_CREDITS_NONE, 384, 28, 30},
+		{DOFI_QUIRK_QUEUE_PAIRS, RECEIVES, 0, DOFI_CREDITS_NONE, 10, 10, 10},
+		{0, RECEIVES, 0, DOFI_CREDITS_NONE, 384, 384, 384},
+	};
+
+	ia.quirks = cases[_i].quirks;
+	ia.credits = cases[_i].credits;
+	ep.recv.limit = cases[_i].receives;
+	ep.parts.limit = 7;
+	ep.parts.base = cases[_i].parts ? (char *)&ep : NULL;
+	tx_attr.size = rx_attr.size = cases[_i].offered;
+	ck_assert_int_eq(trans->connect(&conn), 0);
+	ck_assert_uint_eq(asked_tx, cases[_i].tx);
+	ck_assert_uint_eq(asked_rx, cases[_i].rx);
+	ck_assert_uint_eq(ia.cqs.list[0].used, cases[_i].quirks ? asked_tx + asked_rx : 0);
+	trans->disconnect(&conn);
+	closed_ia_leaves_nothing();
+}
+END_TEST
+
+START_TEST(the_port_of_an_endpoint_that_is_not_made)
+{
+	struct sockaddr_in here = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	ia.quirks = DOFI_QUIRK_QUEUE_PAIRS | DOFI_QUIRK_TCP_PORTS;
+	info.src_addr = &here;
+	info.src_addrlen = sizeof(here);
+	make_err = -FI_ENOMEM;
+	ck_assert_int_eq(trans->connect(&conn), -FI_ENOMEM);
+	closed_ia_leaves_nothing();
+}
+END_TEST
+
 /* --- the passive side --- */
+
+/* Where no descriptor tells of requests, the driver has to look at intervals from now on. */
+START_TEST(the_driver_hears_of_a_connection_that_is_expected)
+{
+	static const int fds[] = {-1, 0, 5};
+
+	ia.eqs.fd = fds[_i];
+	ck_assert_int_eq(trans->expect(&conn), 0);
+	ck_assert_uint_eq(kicks, _i == 0);
+	ck_assert_int_eq(made, 0);
+}
+END_TEST
 
 static void request_comes(void)
 {
 	request = fi_allocinfo();
 	ck_assert_ptr_nonnull(request);
 	request->tx_attr->size = request->rx_attr->size = 384;
+	request->handle = &pep.fid; /* any */
 	conn.active = false;
 	ck_assert_int_eq(trans->poll_events(&ia), 1);
+	ck_assert_uint_eq(freed_infos, 1);
 }
 
 START_TEST(a_request_is_accepted)
@@ -547,7 +638,7 @@ static int close_pep(struct fid *fid)
 
 static int bind_pep(struct fid *fid, struct fid *to, uint64_t flags)
 {
-	(void)fid;
+	ck_assert_ptr_eq(fid, &pep.fid);
 	ck_assert_ptr_eq(to, &eq.fid);
 	ck_assert_uint_eq(flags, 0);
 	return step();
@@ -555,7 +646,7 @@ static int bind_pep(struct fid *fid, struct fid *to, uint64_t flags)
 
 static int listen_pep(struct fid_pep *of)
 {
-	(void)of;
+	ck_assert_ptr_eq(of, &pep);
 	if (in_use) {
 		in_use--;
 		return -FI_EADDRINUSE;
@@ -565,7 +656,9 @@ static int listen_pep(struct fid_pep *of)
 
 static int name_pep(struct fid *fid, void *addr, size_t *size)
 {
-	(void)fid, (void)addr;
+	ck_assert_ptr_eq(fid, &pep.fid);
+	ck_assert_uint_eq(*size, 64);
+	memset(addr, 3, 16);
 	*size = 16;
 	return step();
 }
@@ -573,7 +666,9 @@ static int name_pep(struct fid *fid, void *addr, size_t *size)
 static int make_pep(struct fid_fabric *of, struct fi_info *like, struct fid_pep **pep_p,
 		    void *context)
 {
-	(void)of, (void)like, (void)context;
+	ck_assert_ptr_eq(of, &fabric);
+	ck_assert_ptr_eq(like, &info);
+	ck_assert_ptr_eq(context, &ia);
 	*pep_p = &pep;
 	peps += refused_step != 1;
 	return step();
@@ -722,8 +817,6 @@ END_TEST
 
 /* --- events of endpoints --- */
 
-#define NUMBER 12u /* of the connection */
-
 static struct {
 	uint32_t event; /* in the event queue; 0: an error */
 	int err;
@@ -784,6 +877,29 @@ static ssize_t read_error_entry(struct fid_eq *of, struct fi_eq_err_entry *entry
 	*entry = (struct fi_eq_err_entry){.fid = happens.fid, .err = happens.err};
 	return sizeof(*entry);
 }
+
+static unsigned int events_read;
+
+static ssize_t read_always(struct fid_eq *of, uint32_t *event, void *buf, size_t size,
+			   uint64_t flags)
+{
+	struct fi_eq_cm_entry entry = {.fid = NULL};
+
+	(void)of, (void)size, (void)flags;
+	events_read++;
+	*event = FI_SHUTDOWN;
+	memcpy(buf, &entry, sizeof(entry));
+	return sizeof(entry);
+}
+
+/* Other work has its turn, too. */
+START_TEST(a_round_reads_a_limited_number_of_events)
+{
+	eq_ops.read = read_always;
+	ck_assert_int_eq(trans->poll_events(&ia), 64);
+	ck_assert_uint_eq(events_read, 64);
+}
+END_TEST
 
 START_TEST(an_event_is_for_the_connection_of_its_endpoint)
 {
@@ -1071,6 +1187,8 @@ START_TEST(completion_data_of_the_peer)
 	trans->completed(&ia, &entry, 1);
 	ck_assert_int_eq(reaped.done, 3);
 	ck_assert_uint_eq(reaped.length, 5);
+	ck_assert_uint_eq(reaped.number, 0); /* the data are the program's */
+	ck_assert_uint_eq(reaped.update, 0);
 	ck_assert_int_eq(ep.ctrl.kind, DOFI_CTRL_IMMEDIATE);
 	ck_assert_uint_eq(ep.ctrl.value, 99);
 	ck_assert_uint_eq(ep.ctrl.length, 5);
@@ -1124,9 +1242,13 @@ static void end_with(uint64_t quirks)
 {
 	ia.quirks = quirks;
 	ck_assert_int_eq(trans->connect(&conn), 0);
+	memset(reads, 0, sizeof(reads));
 	trans->disconnect(&conn);
 	closed_ia_leaves_nothing();
 	ck_assert_int_eq(closed, 1);
+	/* what the shutdown returned, and what the close returned */
+	ck_assert_uint_gt(reads[0], 0);
+	ck_assert_uint_gt(reads[1], 0);
 }
 
 START_TEST(an_endpoint_is_shut_down_and_closed)
@@ -1183,6 +1305,16 @@ START_TEST(a_shared_queue_as_long_as_is_asked_for)
 }
 END_TEST
 
+START_TEST(a_shared_queue_is_closed)
+{
+	struct dofi_srq srq = {.obj.ia = &ia, .srx = &endpoint};
+
+	trans->srq_close(&srq);
+	ck_assert_int_eq(closed, 1);
+	ck_assert_ptr_null(srq.srx);
+}
+END_TEST
+
 START_TEST(a_shared_queue_as_long_as_the_fabric_can)
 {
 	longest_queue = rx_attr.size;
@@ -1224,6 +1356,10 @@ int main(void)
 	tcase_add_test(tc, a_refused_connect_leaves_nothing);
 	tcase_add_test(tc, without_device_queues_no_endpoint_is_opened_early);
 	tcase_add_test(tc, another_port_is_tried_if_one_is_in_use);
+	tcase_add_loop_test(tc, the_lengths_of_the_queues_of_a_device, 0, 6);
+	tcase_add_test(tc, the_port_of_an_endpoint_that_is_not_made);
+	tcase_add_loop_test(tc, the_driver_hears_of_a_connection_that_is_expected, 0, 3);
+	tcase_add_test(tc, a_round_reads_a_limited_number_of_events);
 	tcase_add_test(tc, a_request_is_accepted);
 	tcase_add_loop_test(tc, a_request_that_cannot_be_served_is_refused, 0, 2);
 	tcase_add_test(tc, a_request_that_has_gone_is_ignored);
@@ -1241,6 +1377,7 @@ int main(void)
 	tcase_add_test(tc, an_endpoint_is_shut_down_and_closed);
 	tcase_add_test(tc, an_endpoint_is_only_closed_if_shutdown_is_harmful);
 	tcase_add_test(tc, a_shared_queue_as_long_as_is_asked_for);
+	tcase_add_test(tc, a_shared_queue_is_closed);
 	tcase_add_test(tc, a_shared_queue_as_long_as_the_fabric_can);
 	tcase_add_test(tc, a_shared_queue_that_is_refused_for_another_reason);
 	suite_add_tcase(suite, tc);

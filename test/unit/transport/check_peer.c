@@ -3,7 +3,7 @@
  * The peers of a shared endpoint: each has one address, which is kept for later connections; and a
  * stream that breaks below their connections.
  */
-#include "unit.h"
+#include "t_blocks.h"
 
 #include "../../../prov/ofi/base/addr.h"
 #include "../../../prov/ofi/cm/conn.h"
@@ -187,6 +187,8 @@ static void say_closed(int i)
 	dofi_peer_closed(dofi_peer_of(&peers, &chans[i].peer), &chans[i].remote);
 }
 
+static unsigned int before; /* blocks that do not belong to peers */
+
 static void setup(void)
 {
 	info.domain_attr = &domain_attr;
@@ -206,12 +208,14 @@ static void setup(void)
 		table[i + 1] = &conns[i];
 	}
 	dofi_lock(&ia.engine.lock);
+	before = t_nblocks;
 	ck_assert_int_eq(dofi_peers_open(&ia, &peers, say_again), 0);
 }
 
 static void teardown(void)
 {
 	dofi_peers_close(&peers);
+	ck_assert_uint_eq(t_nblocks, before);
 	ck_assert_int_eq(wakeups, 0);
 	ck_assert_int_eq(fabric.closed, 1);
 }
@@ -416,6 +420,68 @@ START_TEST(the_address_vector_is_full)
 }
 END_TEST
 
+START_TEST(a_peer_without_memory)
+{
+	struct dofi_list orphan;
+	int ret;
+
+	dofi_list_add_tail(&ia.orphans, &orphan); /* so no idle peer is looked for */
+	t_blocks_left = 0;
+	ret = meet(0, 7);
+	ck_assert_int_eq(ret, -FI_ENOMEM);
+	dofi_list_del(&orphan);
+	ck_assert_ptr_null(conns[0].peer);
+	ck_assert_int_eq(fabric.inserted, 0);
+	ck_assert_int_eq(wakeups, 0);
+	ck_assert_int_eq(meet(0, 7), 0);
+}
+END_TEST
+
+/* Those without connections whose IA may be open. */
+START_TEST(idle_peers_are_counted)
+{
+	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(meet(i, (uint8_t)(7 + i)), 0);
+	ck_assert_int_eq(meet(3, 7), 0);
+	ck_assert_uint_eq(peers.nidle, 0);
+	dofi_peer_give(&conns[0]);
+	ck_assert_uint_eq(peers.nidle, 0); /* it has another connection */
+	dofi_peer_give(&conns[3]);
+	ck_assert_uint_eq(peers.nidle, 1);
+	dofi_peer_give(&conns[1]);
+	ck_assert_uint_eq(peers.nidle, 2);
+	ck_assert_int_eq(meet(0, 7), 0); /* it is back */
+	ck_assert_uint_eq(peers.nidle, 1);
+	say_closed(1);
+	ck_assert_uint_eq(peers.nidle, 0);
+	say_closed(2); /* its connection is not over yet */
+	dofi_peer_give(&conns[2]);
+	ck_assert_uint_eq(peers.nidle, 0);
+	ck_assert_int_eq(meet(1, 8), 0); /* another IA at the same place */
+	ck_assert(!conns[1].peer->closed);
+	dofi_peer_give(&conns[1]);
+	ck_assert_uint_eq(peers.nidle, 1);
+}
+END_TEST
+
+/* The one that was idle for the longest time goes first. */
+START_TEST(the_longest_idle_entry_is_removed)
+{
+	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(meet(i, (uint8_t)(7 + i)), 0);
+	dofi_peer_give(&conns[1]);
+	dofi_peer_give(&conns[2]);
+	dofi_peer_give(&conns[0]);
+	peers.nidle = DOFI_PEERS_KEPT + 1;
+	ck_assert_int_eq(meet(3, 10), 0);
+	ck_assert_int_eq(fabric.removed, 1);
+	ck_assert_uint_eq(fabric.last, 8);
+	ck_assert_uint_eq(peers.nidle, DOFI_PEERS_KEPT);
+}
+END_TEST
+
 /*
  * Connections of other peers continue. A connection that ends already keeps its reason. Datagrams
  * may be lost.
@@ -462,6 +528,21 @@ START_TEST(the_process_of_a_peer_is_watched)
 	ck_assert_int_eq(meet(3, 'c'), 0);
 	ck_assert(shm[0].forgotten && !shm[1].forgotten);
 	ck_assert_int_eq(shm[0].closed, _i);
+}
+END_TEST
+
+/* It is not terminated in the message of the peer. */
+START_TEST(the_longest_name)
+{
+	struct dofi_details *details = &chans[0].peer;
+
+	memset(details->uuid, 7, sizeof(details->uuid));
+	details->fabric_name_size = DOFI_FABRIC_NAME_MAX;
+	memset(details->fabric_name, 'x', DOFI_FABRIC_NAME_MAX);
+	ck_assert_int_eq(dofi_peer_take(&peers, &conns[0]), 0);
+	ck_assert_uint_eq(strlen(shm[0].name), DOFI_FABRIC_NAME_MAX);
+	ck_assert_uint_eq(conns[0].peer->name_size, DOFI_FABRIC_NAME_MAX);
+	ck_assert_mem_eq(conns[0].peer->name, details->fabric_name, DOFI_FABRIC_NAME_MAX);
 }
 END_TEST
 
@@ -535,8 +616,12 @@ int main(void)
 	tcase_add_test(tc, entries_in_use_by_late_operations_remain);
 	tcase_add_test(tc, entries_in_use_by_datagrams_remain);
 	tcase_add_test(tc, the_address_vector_is_full);
+	tcase_add_test(tc, a_peer_without_memory);
+	tcase_add_test(tc, idle_peers_are_counted);
+	tcase_add_test(tc, the_longest_idle_entry_is_removed);
 	tcase_add_test(tc, a_broken_stream_breaks_the_connections_of_the_peer);
 	tcase_add_loop_test(tc, the_process_of_a_peer_is_watched, 0, 2);
+	tcase_add_test(tc, the_longest_name);
 	tcase_add_test(tc, the_region_of_a_peer_is_checked);
 	tcase_add_test(tc, peer_is_closed_before_the_deferred_end);
 	suite_add_tcase(suite, tc);

@@ -9,6 +9,8 @@
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/op.h"
+#include "../../../prov/ofi/object/mr.h"
+#include "../../../prov/ofi/transport/control_receives.h"
 #include "../../../prov/ofi/transport/rdm.h"
 #include "../../../prov/ofi/transport/rdm_post.h"
 #include "../../../prov/ofi/transport/rdm_tag.h"
@@ -39,8 +41,11 @@ static struct fid_cq cq;
 
 static struct {
 	struct dofi_wr *posted[MOST];
+	void *buffers[MOST]; /* of these receives */
 	int nposted;
+	const void *desc;
 	ssize_t answer;
+	int left; /* so many receives are taken, whatever the answer */
 	int av_answer, endpoint_answer, enable_answer, name_answer;
 	int bind_answer, nbinds; /* the last of so many bindings fails */
 } fabric;
@@ -48,14 +53,50 @@ static struct {
 static ssize_t receive(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
 		       uint64_t tag, uint64_t ignore, void *context)
 {
-	(void)ep, (void)desc, (void)src, (void)tag;
+	(void)ep, (void)src, (void)tag;
 	ck_assert_ptr_nonnull(buf);
+	ck_assert_ptr_eq(desc, fabric.desc);
 	ck_assert_uint_gt(len, 0);
 	ck_assert_uint_eq(ignore, 0);
-	if (fabric.answer)
+	if (fabric.answer && !(fabric.left && fabric.left--))
 		return fabric.answer;
 	ck_assert_int_lt(fabric.nposted, MOST);
+	fabric.buffers[fabric.nposted] = buf;
 	fabric.posted[fabric.nposted++] = context;
+	return 0;
+}
+
+static struct fid_mr region = {.mem_desc = &region};
+static struct {
+	int answer, opened, closed;
+	const void *buf;
+	size_t length;
+} registration;
+
+int __wrap_dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_FLAGS rights,
+			    struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
+int __wrap_dofi_mr_close(struct dofi_ia *of, struct fid_mr *mr);
+
+int __wrap_dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_FLAGS rights,
+			    struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_int_eq(rights, DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+	registration.buf = buf;
+	registration.length = length;
+	if (registration.answer)
+		return registration.answer;
+	registration.opened++;
+	*mr_p = &region;
+	*key_p = *address_p = 0;
+	return 0;
+}
+
+int __wrap_dofi_mr_close(struct dofi_ia *of, struct fid_mr *mr)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_ptr_eq(mr, &region);
+	registration.closed++;
 	return 0;
 }
 
@@ -244,9 +285,13 @@ START_TEST(a_control_receive_that_is_refused_is_reported)
 	fail_one(take());
 	ck_assert_int_eq(fabric.nposted, credits - 1);
 	ck_assert_ptr_nonnull(strstr(t_captured(fd), "peers may stop sending"));
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	fabric.answer = -FI_EAGAIN; /* no failure: it waits for room */
+	ia.trans->poll_events(&ia);
 	fabric.answer = 0;
 	ia.trans->poll_events(&ia);
 	ck_assert_int_eq(fabric.nposted, credits);
+	ck_assert_str_eq(t_captured(fd), "");
 }
 END_TEST
 
@@ -277,6 +322,79 @@ START_TEST(a_completion_posts_the_receives_that_wait)
 	fabric.answer = 0;
 	complete_one(take(), 4);
 	ck_assert_int_eq(fabric.nposted, credits);
+	ck_assert_uint_eq(ia.engine.restless, 0);
+}
+END_TEST
+
+static union dofi_ctrl_buffer *buffer(unsigned int n)
+{
+	return &ia.rdm->ctrl_buffers[n];
+}
+
+/* While the library reads the message in one buffer, the fabric fills the other. */
+START_TEST(a_control_receive_has_two_buffers_in_turn)
+{
+	struct dofi_wr *wr = fabric.posted[credits - 1];
+	const unsigned int last = DOFI_CTRL_BUFFERS - 2;
+
+	for (int i = 0; i < credits; i++)
+		ck_assert_ptr_eq(fabric.buffers[i], buffer(2 * (unsigned int)i));
+	for (unsigned int round = 0; round < 4; round++) {
+		ck_assert_ptr_eq(fabric.buffers[credits - 1], buffer(last + round % 2));
+		ck_assert_ptr_eq(dofi_ctrl_recv_buffer(ia.rdm, wr, false),
+				 buffer(last + round % 2));
+		ck_assert_ptr_eq(dofi_ctrl_recv_buffer(ia.rdm, wr, true),
+				 buffer(last + !(round % 2)));
+		ck_assert_ptr_eq(take(), wr);
+		complete_one(wr, 4);
+	}
+	ck_assert_ptr_eq(take(), wr); /* nothing has come into it */
+	fail_one(wr);
+	ck_assert_ptr_eq(fabric.buffers[credits - 1], buffer(last));
+}
+END_TEST
+
+/* The first time, it shows that the fabric takes no more than it reports. */
+START_TEST(a_control_receive_that_finds_the_fabric_full)
+{
+	const uint32_t sure = ia.rdm->slots.sure;
+
+	atomic_store(&ia.rdm->slots.most, UINT32_MAX);
+	atomic_store(&ia.rdm->slots.taken, sure);
+	fabric.answer = -FI_EIO;
+	fail_one(take());
+	ck_assert(!dofi_rx_slots_asked(&ia.rdm->slots));
+	fabric.answer = -FI_ENOMEM; /* as shm of libfabric 1.17 says it */
+	fail_one(take());
+	ck_assert(dofi_rx_slots_asked(&ia.rdm->slots));
+	ck_assert_uint_eq(atomic_load(&ia.rdm->slots.most), sure);
+	ck_assert_uint_eq(ia.rdm->unposted, 2);
+	atomic_store(&ia.rdm->slots.taken, 0);
+	atomic_store(&ia.rdm->slots.asked, false);
+	fabric.answer = 0;
+	ia.trans->poll_events(&ia);
+	ck_assert_uint_eq(ia.rdm->unposted, 0);
+	ck_assert_int_eq(fabric.nposted, credits);
+}
+END_TEST
+
+/* One is posted, and the others wait on. */
+START_TEST(room_for_one_control_receive)
+{
+	struct dofi_wr *second = fabric.posted[2];
+
+	fabric.answer = -FI_EAGAIN;
+	fail_one(take());
+	fail_one(take());
+	fabric.left = 1;
+	ia.trans->poll_events(&ia);
+	ck_assert_ptr_eq(fabric.posted[fabric.nposted - 1], second);
+	ck_assert_int_eq(fabric.nposted, credits - 1);
+	ck_assert_uint_eq(ia.rdm->unposted, 1);
+	ck_assert_uint_eq(ia.engine.restless, 1);
+	fabric.left = 1;
+	ia.trans->poll_events(&ia);
+	ck_assert_uint_eq(ia.rdm->unposted, 0);
 	ck_assert_uint_eq(ia.engine.restless, 0);
 }
 END_TEST
@@ -401,6 +519,45 @@ START_TEST(an_open_without_room_for_receives)
 }
 END_TEST
 
+/* Where the fabric needs it; the whole memory at once, with the last buffer. */
+START_TEST(the_control_buffers_are_registered)
+{
+	domain_attr.mr_mode = FI_MR_LOCAL;
+	fabric.desc = &region;
+	ck_assert_int_eq(open_it(), 0);
+	ck_assert_int_eq(registration.opened, 1);
+	ck_assert_ptr_eq(registration.buf, ia.rdm->ctrl_buffers);
+	ck_assert_uint_eq(registration.length,
+			  (DOFI_CTRL_BUFFERS + 1) * sizeof(union dofi_ctrl_buffer));
+	ck_assert_int_eq(fabric.nposted, DOFI_CTRL_RECVS);
+	ia.trans->close(&ia);
+	ck_assert_int_eq(registration.closed, 1);
+}
+END_TEST
+
+START_TEST(control_buffers_that_cannot_be_registered)
+{
+	domain_attr.mr_mode = FI_MR_LOCAL;
+	registration.answer = -FI_ENOMEM;
+	ck_assert_int_eq(open_it(), -FI_ENOMEM);
+	ck_assert_int_eq(fabric.nposted, 0);
+	ck_assert_int_eq(registration.closed, 0);
+	ck_assert_ptr_null(ia.rdm);
+}
+END_TEST
+
+/* Some are posted, and the others later. */
+START_TEST(an_open_with_room_for_some_receives)
+{
+	fabric.answer = -FI_EAGAIN;
+	fabric.left = 2;
+	ck_assert_int_eq(open_it(), 0);
+	ck_assert_int_eq(fabric.nposted, 2);
+	ck_assert_uint_eq(ia.rdm->unposted, DOFI_CTRL_RECVS - 2);
+	ck_assert_uint_eq(ia.engine.restless, 1);
+}
+END_TEST
+
 /* What it closes on the way out asks whether there is a transport. */
 START_TEST(nothing_stays_of_an_open_that_fails)
 {
@@ -437,6 +594,9 @@ int main(void)
 	tcase_add_test(tc, a_control_receive_that_is_refused_is_reported);
 	tcase_add_test(tc, a_record_that_is_too_short_is_ignored);
 	tcase_add_test(tc, a_completion_posts_the_receives_that_wait);
+	tcase_add_test(tc, a_control_receive_has_two_buffers_in_turn);
+	tcase_add_test(tc, a_control_receive_that_finds_the_fabric_full);
+	tcase_add_test(tc, room_for_one_control_receive);
 	tcase_add_test(tc, an_error_of_no_operation);
 	tcase_add_test(tc, receives_given_back_at_close_are_not_posted_again);
 	suite_add_tcase(suite, tc);
@@ -449,6 +609,9 @@ int main(void)
 	tc = tcase_create("open");
 	tcase_add_checked_fixture(tc, set_up_ia, NULL);
 	tcase_add_test(tc, an_open_without_room_for_receives);
+	tcase_add_test(tc, an_open_with_room_for_some_receives);
+	tcase_add_test(tc, the_control_buffers_are_registered);
+	tcase_add_test(tc, control_buffers_that_cannot_be_registered);
 	tcase_add_loop_test(tc, nothing_stays_of_an_open_that_fails, 0, 7);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

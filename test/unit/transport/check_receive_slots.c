@@ -273,6 +273,49 @@ START_TEST(lengths_without_meaning_set_no_limit)
 }
 END_TEST
 
+/* A size near the kept ones is not believed, and one beyond 32 bits is as good as none. */
+START_TEST(the_limit_of_each_size)
+{
+	static const struct {
+		size_t size;
+		uint32_t sure;
+		bool tried;
+	} cases[] = {{0, UINT32_MAX - 1, true},
+		     {2 * KEPT, UINT32_MAX - 1, true},
+		     {2 * KEPT + 1, KEPT + 1, false},
+		     {SAID, SAID - KEPT, false},
+		     {(size_t)UINT32_MAX - 1 + KEPT, UINT32_MAX - 1, false},
+		     {(size_t)UINT32_MAX + KEPT, UINT32_MAX - 1, false},
+		     {SIZE_MAX, UINT32_MAX - 1, false}};
+
+	for (int more = 0; more < 2; more++) {
+		dofi_rx_slots_init(&slots, cases[_i].size, KEPT, more);
+		ck_assert_uint_eq(slots.sure, cases[_i].sure);
+		ck_assert_uint_eq(atomic_load(&slots.most), cases[_i].sure);
+		ck_assert(slots.tried == (cases[_i].tried || !more));
+	}
+}
+END_TEST
+
+/* With far fewer receives than it reports, the fabric is only busy. */
+START_TEST(a_full_fabric_sets_the_limit)
+{
+	dofi_rx_slots_init(&slots, SAID, KEPT, true);
+	atomic_store(&slots.most, UINT32_MAX);
+	atomic_store(&slots.taken, SAID - KEPT - 2 * DOFI_SPARES - 1);
+	dofi_rx_slots_full(&slots);
+	ck_assert(!dofi_rx_slots_asked(&slots));
+	ck_assert_uint_eq(atomic_load(&slots.most), UINT32_MAX);
+	atomic_fetch_add(&slots.taken, 1);
+	dofi_rx_slots_full(&slots);
+	ck_assert(dofi_rx_slots_asked(&slots));
+	ck_assert_uint_eq(atomic_load(&slots.most), SAID - KEPT);
+	atomic_store(&slots.asked, false);
+	dofi_rx_slots_full(&slots); /* the limit is known */
+	ck_assert(!dofi_rx_slots_asked(&slots));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("receive_slots");
@@ -287,6 +330,8 @@ int main(void)
 	tcase_add_test(tc, eagain_below_the_limit);
 	tcase_add_loop_test(tc, lengths_without_meaning_set_no_limit, 0,
 			    (int)(sizeof(sizes) / sizeof(sizes[0])));
+	tcase_add_loop_test(tc, the_limit_of_each_size, 0, 7);
+	tcase_add_test(tc, a_full_fabric_sets_the_limit);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
