@@ -103,10 +103,19 @@ def without_silent(body):
     return body
 
 
+def chooses(body, start, end):
+    """Whether this comparison chooses the smaller or larger one of its operands."""
+    left = re.search(r"([\w.>\[\]()-]+) $", body[:start])
+    rest = re.match(r" ([^;?&|]+?)\s\?\s([^;:]+?)\s:\s([^;,)]+)", body[end:])
+    return bool(left and rest) and {left[1], rest[1]} == {rest[2], rest[3]}
+
+
 def operators(body):
     for kind, pattern, others in OPERATORS:
         for match in re.finditer(pattern, body):
             group = next(i for i in range(1, len(match.groups()) + 1) if match[i])
+            if kind == "compare" and chooses(body, match.start(), match.end()):
+                continue
             if others is None:
                 yield kind, match.start(), match.end(), ";"
             else:
@@ -123,7 +132,7 @@ def numbers(body):
     for match in NUMBER.finditer(body):
         value = int(match[1], 8 if re.match(r"0\d", match[1]) else 0)
         before = body[:match.start()].rstrip()
-        if before.endswith(("return", "case")) or "_ERR(" in body[match.start() - 60:match.start()]:
+        if before.endswith(("return", "case", "calloc(")) or "_ERR(" in body[match.start() - 60:match.start()]:
             continue
         yield "constant", match.start(), match.end(), f"{value + 1}{match[2] or ''}"
 

@@ -150,7 +150,8 @@ bool dofi_ia_list_remove(struct dofi_ia *ia)
 	bool ok;
 
 	pthread_mutex_lock(&all_lock);
-	ok = dofi_obj_retire(&ia->obj, false);
+	/* The IA's own lock must not be touched once another thread has closed the IA. */
+	ok = dofi_obj_is(ia, DAT_HANDLE_TYPE_IA) && dofi_obj_retire(&ia->obj, false);
 	if (ok)
 		dofi_list_del(&ia->all);
 	pthread_mutex_unlock(&all_lock);

@@ -139,6 +139,24 @@ START_TEST(freed_objects_rest)
 }
 END_TEST
 
+/* Half a megabyte of a type rests at most, so many closed IAs take no more memory than some. */
+START_TEST(fewer_large_objects_rest)
+{
+	enum { LARGE = 16384, N = 33 };
+	struct dofi_obj *objs[N], *fresh;
+
+	for (unsigned int i = 0; i < N; i++)
+		objs[i] = allocate(DAT_HANDLE_TYPE_IA, LARGE);
+	for (unsigned int i = 0; i < N - 1; i++)
+		dofi_obj_free(objs[i], DAT_HANDLE_TYPE_IA);
+	fresh = allocate(DAT_HANDLE_TYPE_IA, LARGE);
+	ck_assert_ptr_eq(fresh, (char *)objs[N - 1] + LARGE);
+	dofi_obj_free(objs[N - 1], DAT_HANDLE_TYPE_IA);
+	ck_assert_ptr_eq(allocate(DAT_HANDLE_TYPE_IA, LARGE), objs[0]);
+	ck_assert_ptr_ne(allocate(DAT_HANDLE_TYPE_IA, LARGE), objs[1]);
+}
+END_TEST
+
 /* The magic number stays clear, and the neighbour is not touched. */
 START_TEST(memory_that_is_used_again_is_zeroed)
 {
@@ -363,6 +381,7 @@ int main(void)
 	tcase_add_test(tc, types_share_nothing);
 	tcase_add_test(tc, an_object_without_memory);
 	tcase_add_test(tc, freed_objects_rest);
+	tcase_add_test(tc, fewer_large_objects_rest);
 	tcase_add_test(tc, memory_that_is_used_again_is_zeroed);
 	tcase_add_loop_test(tc, what_may_not_be_touched, 0, 4);
 	suite_add_tcase(suite, tc);
