@@ -132,7 +132,9 @@ def numbers(body):
     for match in NUMBER.finditer(body):
         value = int(match[1], 8 if re.match(r"0\d", match[1]) else 0)
         before = body[:match.start()].rstrip()
-        if before.endswith(("return", "case", "calloc(")) or "_ERR(" in body[match.start() - 60:match.start()]:
+        if before.endswith(("return", "case", "calloc(")):
+            continue
+        if "_ERR(" in body[match.start() - 60:match.start()]:
             continue
         yield "constant", match.start(), match.end(), f"{value + 1}{match[2] or ''}"
 
