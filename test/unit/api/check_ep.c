@@ -375,6 +375,10 @@ START_TEST(some_fields_are_never_modified)
 	param.ep_attr.service_type = (DAT_SERVICE_TYPE)((int)ep->attr.service_type + 1);
 	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE, &param),
 			  DOFI_BAD_ARG(3));
+	param.ep_attr.qos = DAT_QOS_HIGH_THROUGHPUT;
+	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_QOS, &param),
+			  DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0));
+	param.ep_attr.qos = DAT_QOS_BEST_EFFORT;
 	here.ia->limits.max_datagram = 1000; /* also to one that the IA has */
 	param.ep_attr.service_type = (DAT_SERVICE_TYPE)DOFI_SERVICE_TYPE_UD;
 	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE, &param),

@@ -156,6 +156,10 @@ START_TEST(test_query)
 #else
 	ck_assert_int_eq(param.proxy_type, DAT_PROXY_TYPE_NONE);
 #endif
+	/* The fields of DAT 2.0 are numbered 1 to 3, and its mask of all fields is 4. */
+	for (unsigned int mask = 0; mask <= (DAT_CNO_FIELD_ALL | 3u); mask++)
+		t_ok(dofi_cno_query(cno, (DAT_CNO_PARAM_MASK)mask, &param));
+	t_ok(dofi_cno_query(cno, (DAT_CNO_PARAM_MASK)0, NULL));
 	t_ret(dofi_cno_query(cno, (DAT_CNO_PARAM_MASK)8, &param), DOFI_BAD_ARG(2));
 	t_ret(dofi_cno_query(cno, DAT_CNO_FIELD_ALL, NULL), DOFI_BAD_ARG(3));
 	t_ret(dofi_cno_query(evd, DAT_CNO_FIELD_ALL, &param), DOFI_BAD_HANDLE(CNO));
