@@ -476,6 +476,9 @@ START_TEST(test_rmr_life)
 	t_ret(dofi_rmr_create(pz, NULL), DOFI_BAD_ARG(2));
 	t_ok(dofi_rmr_create(pz, &rmr));
 	t_ret(dofi_pz_free(pz), DOFI_BAD_STATE(PZ_IN_USE));
+#ifndef NDEBUG /* a lock without a level is not checked */
+	ck_assert_int_eq(((struct dofi_rmr *)rmr)->lock.level, DOFI_LEVEL_LEAF);
+#endif
 	t_ok(dofi_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
 	ck_assert_ptr_eq(param.ia_handle, ia);
 	ck_assert_ptr_eq(param.pz_handle, pz);

@@ -203,6 +203,21 @@ START_TEST(test_query)
 }
 END_TEST
 
+/* Another thread frees the EVD, and has given its CNO back already. */
+START_TEST(an_evd_that_ends_takes_no_cno)
+{
+	struct dofi_evd *object = evd;
+	DAT_CNO_HANDLE cno;
+
+	t_ok(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	object->dying = true;
+	t_ok(dofi_evd_modify_cno(evd, cno));
+	ck_assert_ptr_null(object->cno);
+	t_ok(dofi_cno_free(cno));
+	object->dying = false;
+}
+END_TEST
+
 /* EVD-015 to EVD-018 */
 START_TEST(test_free_only_without_streams)
 {
@@ -870,6 +885,7 @@ int main(void)
 	tcase_add_loop_test(tc, the_shortest_and_the_longest_evd, 0, 2);
 	tcase_add_test(tc, test_no_more_than_the_attribute_says);
 	tcase_add_test(tc, test_query);
+	tcase_add_test(tc, an_evd_that_ends_takes_no_cno);
 	tcase_add_test(tc, test_free_only_without_streams);
 	tcase_add_test(tc, test_dequeue_in_order);
 	tcase_add_test(tc, test_dequeue_polls_when_empty_only);
