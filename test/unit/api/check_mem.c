@@ -312,6 +312,7 @@ START_TEST(test_lmr_free_ends_all_use)
 	ck_assert_uint_eq(t_fake.invalidations, 1);
 	ck_assert_uint_eq(t_fake.invalidated, remote.rmr_context);
 	ck_assert(!t_fake.mr.closed_before_told);
+	ck_assert(!t_fake.valid_when_told);
 	ck_assert(!read_as_peer(remote.context, &ctx));
 	ck_assert_ptr_null(dofi_ctxtab_lmr(&ia->ctxtab, local.context));
 	ck_assert_ptr_null(dofi_ctxtab_lmr(&ia->ctxtab, remote.context));
@@ -663,6 +664,7 @@ START_TEST(test_rmr_free_unbinds)
 	t_ok(dofi_rmr_free(rmr));
 	ck_assert(!read_as_peer(bind.context, &ctx));
 	ck_assert_uint_eq(t_fake.invalidations, 1);
+	ck_assert(!t_fake.valid_when_told);
 	ck_assert_uint_eq(t_fake.invalidated, bind.context);
 	t_ok(dofi_lmr_free(lmr.handle));
 }
