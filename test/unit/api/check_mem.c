@@ -504,6 +504,19 @@ START_TEST(test_rmr_without_memory)
 }
 END_TEST
 
+START_TEST(test_memory_of_rmrs_is_used_again)
+{
+	DAT_RMR_HANDLE rmr;
+
+	for (int i = 0; i < 2000; i++) {
+		t_fake.fail_mmap = i < 1000 ? 0 : 1;
+		t_ok(dofi_rmr_create(pz, &rmr));
+		t_ok(dofi_rmr_free(rmr));
+	}
+	t_fake.fail_mmap = 0;
+}
+END_TEST
+
 #if T_DAT_MAJOR == 2
 START_TEST(test_scope_and_type_of_an_rmr)
 {
@@ -971,6 +984,7 @@ static void add_rmr_tests(TCase *tc)
 {
 	tcase_add_test(tc, test_rmr_life);
 	tcase_add_test(tc, test_rmr_without_memory);
+	tcase_add_test(tc, test_memory_of_rmrs_is_used_again);
 #if T_DAT_MAJOR == 2
 	tcase_add_loop_test(tc, test_scope_and_type_of_an_rmr, 0, 2);
 #endif
