@@ -181,6 +181,7 @@ END_TEST
 
 START_TEST(a_query_tells_what_the_ep_is)
 {
+	static const DAT_COMM no_communicator;
 	DAT_EP_PARAM param;
 
 	ep->state = DAT_EP_STATE_CONNECTED;
@@ -199,6 +200,7 @@ START_TEST(a_query_tells_what_the_ep_is)
 	ck_assert_ptr_eq(param.request_evd_handle, here.req_evd);
 	ck_assert_ptr_eq(param.connect_evd_handle, here.conn_evd);
 	ck_assert_ptr_null(param.srq_handle);
+	ck_assert_mem_eq(&param.comm, &no_communicator, sizeof(param.comm));
 	ck_assert_mem_eq(&param.ep_attr, &ep->attr, sizeof(ep->attr));
 }
 END_TEST

@@ -138,6 +138,24 @@ START_TEST(test_create_arguments)
 }
 END_TEST
 
+/* Objects come from larger pieces of memory, the first of which is there. */
+START_TEST(test_without_memory)
+{
+	enum { MANY = 8192 };
+	static DAT_CNO_HANDLE all[MANY];
+	DAT_RETURN ret = DAT_SUCCESS;
+	int n = 0;
+
+	t_fake.fail_mmap = 1;
+	while (n < MANY && (ret = dofi_cno_create(ia, counter, &all[n])) == DAT_SUCCESS)
+		n++;
+	t_ret(ret, DOFI_NO_MEMORY);
+	ck_assert_ptr_null(all[n]);
+	while (n-- > 0)
+		t_ok(dofi_cno_free(all[n]));
+}
+END_TEST
+
 /* CNO-017 to CNO-022 */
 START_TEST(test_query)
 {
@@ -340,6 +358,23 @@ static void on_signal(int signal)
 }
 
 /* CNO-035 */
+/* The EVD lives on and may come back. */
+START_TEST(test_an_evd_that_leaves_wakes_nobody)
+{
+	const struct dofi_cno *object = cno;
+	uint32_t flushes;
+
+	start_waiters(1);
+	flushes = object->flushes;
+	t_ok(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	ck_assert_uint_eq(object->flushes, flushes);
+	t_ok(dofi_evd_modify_cno(evd, cno));
+	post(evd);
+	t_ok(t_join(&waiters[0].thread));
+	ck_assert_ptr_eq(waiters[0].hint, evd);
+}
+END_TEST
+
 START_TEST(test_signal_ends_wait)
 {
 	struct sigaction action = {.sa_handler = on_signal};
@@ -889,6 +924,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_create_arguments);
+	tcase_add_test(tc, test_without_memory);
 	tcase_add_test(tc, test_query);
 	tcase_add_test(tc, test_free_only_when_unused);
 	tcase_add_test(tc, test_trigger_is_a_state);
@@ -897,6 +933,7 @@ int main(void)
 	tcase_add_test(tc, test_hint_is_alive_or_null);
 	tcase_add_test(tc, test_wait_polls_once_and_times_out);
 	tcase_add_test(tc, test_one_trigger_wakes_one_waiter);
+	tcase_add_test(tc, test_an_evd_that_leaves_wakes_nobody);
 	tcase_add_test(tc, test_signal_ends_wait);
 	tcase_add_test(tc, test_last_evd_freed_wakes_all_waiters);
 	tcase_add_test(tc, test_destroy_wakes_all_waiters_and_calls_agent);

@@ -419,6 +419,8 @@ START_TEST(test_post_se)
 	DAT_EVD_HANDLE plain = new_evd(4, DAT_HANDLE_NULL, DAT_EVD_DEFAULT_FLAG);
 
 	t_ok(post_se(0x1234));
+	ck_assert_uint_eq(((struct dofi_evd *)evd)->counters[DOFI_CNT_EVD_DTO_CALLBACK], 0);
+	ck_assert_uint_eq(((struct dofi_evd *)evd)->counters[DOFI_CNT_EVD_CONN_CALLBACK], 0);
 	t_ok(dofi_evd_dequeue(evd, &event));
 	ck_assert_int_eq(event.event_number, DAT_SOFTWARE_EVENT);
 	ck_assert_uint_eq((uintptr_t)event.event_data.software_event_data.pointer, 0x1234);
