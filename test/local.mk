@@ -570,7 +570,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_stats_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_stats_LINK = $(LINK) -Wl,--wrap=dofi_start_thread -Wl,--wrap=getsockopt \
 	-Wl,--wrap=geteuid \
-	-Wl,--wrap=open_memstream -Wl,--wrap=fclose -Wl,--wrap=free
+	-Wl,--wrap=open_memstream -Wl,--wrap=fclose -Wl,--wrap=free -Wl,--wrap=poll
 %C%_unit_api_check_stats_LDADD = $(p2_libs)
 %C%_unit_progress_check_cqs_SOURCES = %D%/unit/progress/check_cqs.c $(t_headers)
 %C%_unit_progress_check_cqs_CPPFLAGS = $(p2_cppflags)

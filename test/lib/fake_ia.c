@@ -134,7 +134,10 @@ int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
 
 void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 {
-	(void)ia;
+	struct dofi_ctx_wire copy = ia->ctxtab.wire[DOFI_CTX_INDEX(context)];
+	struct dofi_ctx ctx;
+
+	t_fake.valid_when_told |= dofi_ctx_decode(&copy, context, &ctx);
 	t_fake.invalidated = context;
 	t_fake.invalidations++;
 	t_fake.mr.closed_before_told |= !t_fake.mr.live;

@@ -181,6 +181,7 @@ END_TEST
 
 START_TEST(a_query_tells_what_the_ep_is)
 {
+	static const DAT_COMM no_communicator;
 	DAT_EP_PARAM param;
 
 	ep->state = DAT_EP_STATE_CONNECTED;
@@ -199,6 +200,7 @@ START_TEST(a_query_tells_what_the_ep_is)
 	ck_assert_ptr_eq(param.request_evd_handle, here.req_evd);
 	ck_assert_ptr_eq(param.connect_evd_handle, here.conn_evd);
 	ck_assert_ptr_null(param.srq_handle);
+	ck_assert_mem_eq(&param.comm, &no_communicator, sizeof(param.comm));
 	ck_assert_mem_eq(&param.ep_attr, &ep->attr, sizeof(ep->attr));
 }
 END_TEST
@@ -375,6 +377,10 @@ START_TEST(some_fields_are_never_modified)
 	param.ep_attr.service_type = (DAT_SERVICE_TYPE)((int)ep->attr.service_type + 1);
 	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE, &param),
 			  DOFI_BAD_ARG(3));
+	param.ep_attr.qos = DAT_QOS_HIGH_THROUGHPUT;
+	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_QOS, &param),
+			  DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0));
+	param.ep_attr.qos = DAT_QOS_BEST_EFFORT;
 	here.ia->limits.max_datagram = 1000; /* also to one that the IA has */
 	param.ep_attr.service_type = (DAT_SERVICE_TYPE)DOFI_SERVICE_TYPE_UD;
 	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE, &param),

@@ -343,6 +343,10 @@ START_TEST(a_new_ia_has_nothing)
 	ck_assert_ptr_eq(ia->obj.provider, &provider);
 	ck_assert_ptr_eq(ia->up, &dofi_cm_upcalls);
 	ck_assert(ia->engine.reap == dofi_reap);
+#ifndef NDEBUG /* a lock without a level is not checked */
+	ck_assert_int_eq(ia->obj_lock.level, DOFI_LEVEL_LEAF);
+	ck_assert_int_eq(ia->mr_lock.level, DOFI_LEVEL_LEAF);
+#endif
 	for (int type = 0; type < DOFI_HANDLE_TYPES; type++) {
 		expect_empty(&ia->objects[type]);
 		expect_empty(&ia->doomed[type]);

@@ -312,6 +312,7 @@ START_TEST(test_lmr_free_ends_all_use)
 	ck_assert_uint_eq(t_fake.invalidations, 1);
 	ck_assert_uint_eq(t_fake.invalidated, remote.rmr_context);
 	ck_assert(!t_fake.mr.closed_before_told);
+	ck_assert(!t_fake.valid_when_told);
 	ck_assert(!read_as_peer(remote.context, &ctx));
 	ck_assert_ptr_null(dofi_ctxtab_lmr(&ia->ctxtab, local.context));
 	ck_assert_ptr_null(dofi_ctxtab_lmr(&ia->ctxtab, remote.context));
@@ -476,6 +477,9 @@ START_TEST(test_rmr_life)
 	t_ret(dofi_rmr_create(pz, NULL), DOFI_BAD_ARG(2));
 	t_ok(dofi_rmr_create(pz, &rmr));
 	t_ret(dofi_pz_free(pz), DOFI_BAD_STATE(PZ_IN_USE));
+#ifndef NDEBUG /* a lock without a level is not checked */
+	ck_assert_int_eq(((struct dofi_rmr *)rmr)->lock.level, DOFI_LEVEL_LEAF);
+#endif
 	t_ok(dofi_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
 	ck_assert_ptr_eq(param.ia_handle, ia);
 	ck_assert_ptr_eq(param.pz_handle, pz);
@@ -497,6 +501,19 @@ START_TEST(test_rmr_without_memory)
 	ck_assert_ptr_eq(rmr, ia);
 	t_ok(dofi_pz_free(pz)); /* the failed call does not use it */
 	pz = NULL;
+}
+END_TEST
+
+START_TEST(test_memory_of_rmrs_is_used_again)
+{
+	DAT_RMR_HANDLE rmr;
+
+	for (int i = 0; i < 2000; i++) {
+		t_fake.fail_mmap = i < 1000 ? 0 : 1;
+		t_ok(dofi_rmr_create(pz, &rmr));
+		t_ok(dofi_rmr_free(rmr));
+	}
+	t_fake.fail_mmap = 0;
 }
 END_TEST
 
@@ -660,6 +677,7 @@ START_TEST(test_rmr_free_unbinds)
 	t_ok(dofi_rmr_free(rmr));
 	ck_assert(!read_as_peer(bind.context, &ctx));
 	ck_assert_uint_eq(t_fake.invalidations, 1);
+	ck_assert(!t_fake.valid_when_told);
 	ck_assert_uint_eq(t_fake.invalidated, bind.context);
 	t_ok(dofi_lmr_free(lmr.handle));
 }
@@ -966,6 +984,7 @@ static void add_rmr_tests(TCase *tc)
 {
 	tcase_add_test(tc, test_rmr_life);
 	tcase_add_test(tc, test_rmr_without_memory);
+	tcase_add_test(tc, test_memory_of_rmrs_is_used_again);
 #if T_DAT_MAJOR == 2
 	tcase_add_loop_test(tc, test_scope_and_type_of_an_rmr, 0, 2);
 #endif

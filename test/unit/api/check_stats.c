@@ -52,6 +52,22 @@ int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 	return __real_dofi_start_thread(thread, acts_as_child ? nothing : run, arg);
 }
 
+/* --- a thread that is interrupted; the linker redirects this call --- */
+
+static const int *poll_errors; /* what the next calls fail with; NULL: they do not fail */
+static int polls;
+
+T_STAND_IN int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
+int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	if (!poll_errors)
+		return __real_poll(fds, n, timeout);
+	errno = poll_errors[polls++];
+	return -1;
+}
+
 /* --- the users of the client and of the server; the linker redirects these calls --- */
 
 static struct {
@@ -318,9 +334,15 @@ END_TEST
 /* A call of the program goes on, and the programs that it starts get no descriptor. */
 START_TEST(the_program_does_not_notice_the_signal)
 {
+	struct pollfd pollfd = {.events = POLLIN};
 	struct sigaction now;
 
+	acts_as_child = true;
 	begin("signal=USR1");
+	pollfd.fd = stats.event;
+	ck_assert_int_eq(poll(&pollfd, 1, 0), 0); /* nobody has asked yet */
+	raise(SIGUSR1);
+	ck_assert_int_eq(poll(&pollfd, 1, 0), 1);
 	ck_assert_int_eq(sigaction(SIGUSR1, NULL, &now), 0);
 	ck_assert_int_eq(now.sa_flags & SA_RESTART, SA_RESTART);
 	ck_assert_int_eq(fcntl(stats.event, F_GETFD), FD_CLOEXEC);
@@ -354,6 +376,17 @@ START_TEST(a_signal_leaves_errno_alone)
 	errno = EBADMSG;
 	on_signal(SIGUSR1);
 	ck_assert_int_eq(errno, EBADMSG);
+}
+END_TEST
+
+/* Only an error that comes again and again ends the thread. */
+START_TEST(an_interrupted_thread_goes_on)
+{
+	static const int errors[] = {EINTR, EINTR, ENOMEM};
+
+	poll_errors = errors;
+	ck_assert_ptr_null(stats_main(NULL));
+	ck_assert_int_eq(polls, 3);
 }
 END_TEST
 
@@ -504,11 +537,15 @@ END_TEST
 
 START_TEST(descriptor_0_serves_reports)
 {
+	int said = t_capture(STDERR_FILENO);
+
 	acts_as_child = true;
 	close(STDIN_FILENO);
-	begin(_i ? "signal=USR1" : "socket");
+	begin(_i ? "signal=USR1,signal=USR2" : "socket,socket");
 	ck_assert_int_eq(_i ? stats.event : stats.socket, 0);
 	ck_assert_int_eq(threads, 1);
+	ck_assert_int_eq(strstr(t_captured(said), "stats=signal=USR2 has no meaning") != NULL, _i);
+	ck_assert_ptr_null(strstr(t_captured(said), "can't listen"));
 	dofi_stats_fork_child();
 	ck_assert_int_eq(lowest_descriptor(), 0);
 }
@@ -550,14 +587,15 @@ END_TEST
 /* The second fork finds a program that handles the signal itself. */
 START_TEST(a_handler_of_the_child_remains)
 {
+	static const int numbers[] = {SIGUSR2, SIGHUP};
 	struct sigaction now;
 
 	acts_as_child = true;
 	begin("signal=USR2");
 	dofi_stats_fork_child();
-	signal(SIGUSR2, SIG_IGN);
+	signal(numbers[_i], SIG_IGN);
 	dofi_stats_fork_child();
-	ck_assert_int_eq(sigaction(SIGUSR2, NULL, &now), 0);
+	ck_assert_int_eq(sigaction(numbers[_i], NULL, &now), 0);
 	ck_assert(now.sa_handler == SIG_IGN);
 }
 END_TEST
@@ -602,6 +640,7 @@ int main(void)
 	tcase_add_test(tcase, the_program_does_not_notice_the_signal);
 	tcase_add_test(tcase, a_handler_with_information_remains);
 	tcase_add_test(tcase, a_signal_leaves_errno_alone);
+	tcase_add_test(tcase, an_interrupted_thread_goes_on);
 	tcase_add_test(tcase, each_connection_receives_a_report_and_its_end);
 	tcase_add_loop_test(tcase, a_socket_without_its_name_is_closed, 0, 2);
 	tcase_add_loop_test(tcase, descriptor_0_serves_reports, 0, 2);
@@ -613,7 +652,7 @@ int main(void)
 	tcase_add_test(tcase, descriptor_0_is_answered_and_closed);
 	tcase_add_test(tcase, a_client_that_does_not_read_is_given_up);
 	tcase_add_loop_test(tcase, a_signal_that_can_not_be_handled_leaves_nothing, 0, 2);
-	tcase_add_test(tcase, a_handler_of_the_child_remains);
+	tcase_add_loop_test(tcase, a_handler_of_the_child_remains, 0, 2);
 	tcase_add_test(tcase, a_child_does_not_wait_for_threads_of_its_parent);
 	return t_run(suite);
 }

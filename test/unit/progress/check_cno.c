@@ -131,7 +131,28 @@ START_TEST(test_create_arguments)
 	t_ret(dofi_cno_modify_agent(evd, counter), DOFI_BAD_HANDLE(CNO));
 	t_ret(dofi_cno_wait(evd, 0, &out), DOFI_BAD_HANDLE(CNO));
 	t_ret(dofi_cno_wait(cno, 0, NULL), DOFI_BAD_ARG(3));
+#ifndef NDEBUG /* a lock without a level is not checked */
+	ck_assert_int_eq(((struct dofi_cno *)cno)->lock.level, DOFI_LEVEL_CNO);
+#endif
 	expect_untriggered();
+}
+END_TEST
+
+/* Objects come from larger pieces of memory, the first of which is there. */
+START_TEST(test_without_memory)
+{
+	enum { MANY = 8192 };
+	static DAT_CNO_HANDLE all[MANY];
+	DAT_RETURN ret = DAT_SUCCESS;
+	int n = 0;
+
+	t_fake.fail_mmap = 1;
+	while (n < MANY && (ret = dofi_cno_create(ia, counter, &all[n])) == DAT_SUCCESS)
+		n++;
+	t_ret(ret, DOFI_NO_MEMORY);
+	ck_assert_ptr_null(all[n]);
+	while (n-- > 0)
+		t_ok(dofi_cno_free(all[n]));
 }
 END_TEST
 
@@ -156,6 +177,10 @@ START_TEST(test_query)
 #else
 	ck_assert_int_eq(param.proxy_type, DAT_PROXY_TYPE_NONE);
 #endif
+	/* The fields of DAT 2.0 are numbered 1 to 3, and its mask of all fields is 4. */
+	for (unsigned int mask = 0; mask <= (DAT_CNO_FIELD_ALL | 3u); mask++)
+		t_ok(dofi_cno_query(cno, (DAT_CNO_PARAM_MASK)mask, &param));
+	t_ok(dofi_cno_query(cno, (DAT_CNO_PARAM_MASK)0, NULL));
 	t_ret(dofi_cno_query(cno, (DAT_CNO_PARAM_MASK)8, &param), DOFI_BAD_ARG(2));
 	t_ret(dofi_cno_query(cno, DAT_CNO_FIELD_ALL, NULL), DOFI_BAD_ARG(3));
 	t_ret(dofi_cno_query(evd, DAT_CNO_FIELD_ALL, &param), DOFI_BAD_HANDLE(CNO));
@@ -333,6 +358,23 @@ static void on_signal(int signal)
 }
 
 /* CNO-035 */
+/* The EVD lives on and may come back. */
+START_TEST(test_an_evd_that_leaves_wakes_nobody)
+{
+	const struct dofi_cno *object = cno;
+	uint32_t flushes;
+
+	start_waiters(1);
+	flushes = object->flushes;
+	t_ok(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	ck_assert_uint_eq(object->flushes, flushes);
+	t_ok(dofi_evd_modify_cno(evd, cno));
+	post(evd);
+	t_ok(t_join(&waiters[0].thread));
+	ck_assert_ptr_eq(waiters[0].hint, evd);
+}
+END_TEST
+
 START_TEST(test_signal_ends_wait)
 {
 	struct sigaction action = {.sa_handler = on_signal};
@@ -962,6 +1004,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_create_arguments);
+	tcase_add_test(tc, test_without_memory);
 	tcase_add_test(tc, test_query);
 	tcase_add_test(tc, test_free_only_when_unused);
 	tcase_add_test(tc, test_trigger_is_a_state);
@@ -970,6 +1013,7 @@ int main(void)
 	tcase_add_test(tc, test_hint_is_alive_or_null);
 	tcase_add_test(tc, test_wait_polls_once_and_times_out);
 	tcase_add_test(tc, test_one_trigger_wakes_one_waiter);
+	tcase_add_test(tc, test_an_evd_that_leaves_wakes_nobody);
 	tcase_add_test(tc, test_signal_ends_wait);
 	tcase_add_test(tc, test_last_evd_freed_wakes_all_waiters);
 	tcase_add_test(tc, test_destroy_wakes_all_waiters_and_calls_agent);

@@ -216,6 +216,21 @@ START_TEST(test_query)
 }
 END_TEST
 
+/* Another thread frees the EVD, and has given its CNO back already. */
+START_TEST(an_evd_that_ends_takes_no_cno)
+{
+	struct dofi_evd *object = evd;
+	DAT_CNO_HANDLE cno;
+
+	t_ok(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	object->dying = true;
+	t_ok(dofi_evd_modify_cno(evd, cno));
+	ck_assert_ptr_null(object->cno);
+	t_ok(dofi_cno_free(cno));
+	object->dying = false;
+}
+END_TEST
+
 /* EVD-015 to EVD-018 */
 START_TEST(test_free_only_without_streams)
 {
@@ -488,6 +503,8 @@ START_TEST(test_post_se)
 	DAT_EVD_HANDLE plain = new_evd(4, DAT_HANDLE_NULL, DAT_EVD_DEFAULT_FLAG);
 
 	t_ok(post_se(0x1234));
+	ck_assert_uint_eq(((struct dofi_evd *)evd)->counters[DOFI_CNT_EVD_DTO_CALLBACK], 0);
+	ck_assert_uint_eq(((struct dofi_evd *)evd)->counters[DOFI_CNT_EVD_CONN_CALLBACK], 0);
 	t_ok(dofi_evd_dequeue(evd, &event));
 	ck_assert_int_eq(event.event_number, DAT_SOFTWARE_EVENT);
 	ck_assert_uint_eq((uintptr_t)event.event_data.software_event_data.pointer, 0x1234);
@@ -1079,6 +1096,7 @@ int main(void)
 	tcase_add_loop_test(tc, the_shortest_and_the_longest_evd, 0, 2);
 	tcase_add_test(tc, test_no_more_than_the_attribute_says);
 	tcase_add_test(tc, test_query);
+	tcase_add_test(tc, an_evd_that_ends_takes_no_cno);
 	tcase_add_test(tc, test_free_only_without_streams);
 	tcase_add_loop_test(tc, test_events_are_counted_by_kind, 0, 8);
 	tcase_add_test(tc, test_free_leaves_nothing);
