@@ -1626,6 +1626,31 @@ START_TEST(a_shared_channel_without_the_service_is_dialled_directly)
 }
 END_TEST
 
+/* The process of the port may listen in a moment. */
+START_TEST(a_qualifier_that_nobody_serves_is_waited_for)
+{
+	uint32_t ports = 0, requests = 0;
+	uint16_t port;
+
+	while (dofi_port_candidate(1u << 20, ports, &port))
+		ports++;
+	reach(REQUESTED);
+	for (;;) {
+		requests++;
+		trace[0] = '\0';
+		happens(MSG_NOT_MINE);
+		if (is_armed(&conn->redial.timer))
+			break;
+		happens(CHAN_UP);
+	}
+	ck_assert_uint_eq(requests, 2 * ports); /* by a shared channel, then directly */
+	ck_assert_int_eq(conn->state, DOFI_CONN_DIALLING);
+	happens(REDIAL);
+	ck_assert_uint_eq(conn->candidate, 0);
+	ck_assert_uint_eq(dialled_port, port_of(0));
+}
+END_TEST
+
 /* COUNT is answered until the end of the connection is decided. */
 START_TEST(count_is_answered_until_the_end_is_decided)
 {
@@ -2094,6 +2119,7 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_request_that_was_overtaken_is_ignored);
 	tcase_add_test(tc, a_request_that_was_accepted_is_made_again);
 	tcase_add_test(tc, a_shared_channel_without_the_service_is_dialled_directly);
+	tcase_add_test(tc, a_qualifier_that_nobody_serves_is_waited_for);
 	tcase_add_test(tc, a_refusal_does_not_end_the_next_connection);
 	tcase_add_loop_test(tc, a_path_that_is_lost_before_ready_breaks_the_connection_in_time, 0,
 			    2);
