@@ -2133,6 +2133,14 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_mark_that_comes_before_ready_is_answered_with_the_handle);
 	tcase_add_test(tc, a_mark_of_the_same_ia_is_answered_before_ready);
 	tcase_add_test(tc, connections_without_datagrams_take_no_marks);
+	suite_add_tcase(suite, tc);
+}
+
+static void add_late_messages(Suite *suite)
+{
+	TCase *tc = tcase_create("late_messages");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, count_is_answered_until_the_end_is_decided, 0, 5);
 	tcase_add_test(tc, an_accept_that_comes_too_late_is_answered_by_cancel);
 	tcase_add_test(tc, a_request_is_taken_back_before_its_answer);
@@ -2306,6 +2314,7 @@ int main(void)
 		return EXIT_FAILURE;
 	add_cells(suite);
 	add_failures(suite);
+	add_late_messages(suite);
 	add_handles(suite);
 	add_beginnings(suite);
 	add_ends(suite);
