@@ -63,6 +63,7 @@ START_TEST(a_transport_that_cannot_connect_ends_the_attempt)
 	run_work();
 	ck_assert_str_eq(trace, "connect BYE-error unlink non-peer-rejected");
 	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+	ck_assert_int_eq(released_status, DAT_DTO_ERR_FLUSHED);
 }
 END_TEST
 
