@@ -6,7 +6,6 @@
 #include "base/addr.h"
 #include "cm/accept.h"
 #include "cm/conn.h"
-#include "fabric/error.h"
 #include "progress/evd.h"
 #include "object/ia.h"
 #include "dto/ud.h"
@@ -15,7 +14,6 @@
 #include "progress/engine.h"
 #include "cm/cr.h"
 
-#include <errno.h>
 #include <string.h>
 
 /*
@@ -103,13 +101,10 @@ static DAT_RETURN accept_locked(struct dofi_cr *cr, DAT_EP_HANDLE handle, const 
 {
 	struct dofi_ep *ep = NULL;
 	DAT_RETURN ret = accept_ep(cr, handle, &ep);
-	int err;
 
 	if (ret != DAT_SUCCESS)
 		return ret;
-	err = dofi_conn_accept(cr->conn, ep, private_data, private_size);
-	if (err)
-		return dofi_error(err, DAT_RESOURCE_TEP);
+	dofi_conn_accept(cr->conn, ep, private_data, private_size);
 	DOFI_COUNT_SHARED(cr->obj.ia, IA_SP_CR_ACCEPTED);
 	/* The last step, because private_data may point into the CR (PRG-09). */
 	consume(cr);

@@ -21,7 +21,6 @@
 #include "progress/engine.h"
 #include "cm/ud_ah.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* --- the request --- */
@@ -248,8 +247,8 @@ static void set_accepted(struct dofi_ep *ep, struct dofi_conn *conn)
 	dofi_unlock(&ep->lock);
 }
 
-int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *private_data,
-		     uint32_t private_size)
+void dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *private_data,
+		      uint32_t private_size)
 {
 	struct dofi_msg msg = {.type = DOFI_MSG_ACCEPT,
 			       .private_data = private_data,
@@ -263,7 +262,6 @@ int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *pri
 		set_accepted(ep, conn);
 	dofi_conn_choose_trans(conn);
 	dofi_conn_handle(conn, DOFI_ON_CR_ACCEPT, &msg);
-	return 0;
 }
 
 static void send_accept(struct dofi_conn *conn, const void *private_data, uint32_t private_size)

@@ -13,10 +13,10 @@ struct dofi_ep;
 void dofi_conn_offer(struct dofi_chan *chan, const struct dofi_msg *request);
 
 /*
- * dat_cr_accept: continues the connection with ep. The caller frees the CR. 0 or a negative errno.
+ * dat_cr_accept: continues the connection with ep. The caller frees the CR. Failures are events.
  */
-int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *private_data,
-		     uint32_t private_size);
+void dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *private_data,
+		      uint32_t private_size);
 
 /* dat_cr_reject, dat_cr_handoff to nobody, refusal by the library. Frees conn. */
 void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const void *private_data,

@@ -63,6 +63,7 @@ START_TEST(a_transport_that_cannot_connect_ends_the_attempt)
 	run_work();
 	ck_assert_str_eq(trace, "connect BYE-error unlink non-peer-rejected");
 	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+	ck_assert_int_eq(released_status, DAT_DTO_ERR_FLUSHED);
 }
 END_TEST
 
@@ -86,7 +87,7 @@ START_TEST(accept_waits_until_the_transport_expects_the_peer)
 	expects_later = true;
 	conn->cr = &cr;
 	conn->asked_qual = 99;
-	ck_assert_int_eq(dofi_conn_accept(conn, &ep, "of the consumer", 16), 0);
+	dofi_conn_accept(conn, &ep, "of the consumer", 16);
 	ck_assert_str_eq(trace, "expect");
 	ck_assert_ptr_null(conn->cr);
 	ck_assert_uint_eq(conn->timer.deadline, now + 10000 * MS);
@@ -1626,6 +1627,31 @@ START_TEST(a_shared_channel_without_the_service_is_dialled_directly)
 }
 END_TEST
 
+/* The process of the port may listen in a moment. */
+START_TEST(a_qualifier_that_nobody_serves_is_waited_for)
+{
+	uint32_t ports = 0, requests = 0;
+	uint16_t port;
+
+	while (dofi_port_candidate(1u << 20, ports, &port))
+		ports++;
+	reach(REQUESTED);
+	for (;;) {
+		requests++;
+		trace[0] = '\0';
+		happens(MSG_NOT_MINE);
+		if (is_armed(&conn->redial.timer))
+			break;
+		happens(CHAN_UP);
+	}
+	ck_assert_uint_eq(requests, 2 * ports); /* by a shared channel, then directly */
+	ck_assert_int_eq(conn->state, DOFI_CONN_DIALLING);
+	happens(REDIAL);
+	ck_assert_uint_eq(conn->candidate, 0);
+	ck_assert_uint_eq(dialled_port, port_of(0));
+}
+END_TEST
+
 /* COUNT is answered until the end of the connection is decided. */
 START_TEST(count_is_answered_until_the_end_is_decided)
 {
@@ -2094,6 +2120,7 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_request_that_was_overtaken_is_ignored);
 	tcase_add_test(tc, a_request_that_was_accepted_is_made_again);
 	tcase_add_test(tc, a_shared_channel_without_the_service_is_dialled_directly);
+	tcase_add_test(tc, a_qualifier_that_nobody_serves_is_waited_for);
 	tcase_add_test(tc, a_refusal_does_not_end_the_next_connection);
 	tcase_add_loop_test(tc, a_path_that_is_lost_before_ready_breaks_the_connection_in_time, 0,
 			    2);
@@ -2107,6 +2134,14 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_mark_that_comes_before_ready_is_answered_with_the_handle);
 	tcase_add_test(tc, a_mark_of_the_same_ia_is_answered_before_ready);
 	tcase_add_test(tc, connections_without_datagrams_take_no_marks);
+	suite_add_tcase(suite, tc);
+}
+
+static void add_late_messages(Suite *suite)
+{
+	TCase *tc = tcase_create("late_messages");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, count_is_answered_until_the_end_is_decided, 0, 5);
 	tcase_add_test(tc, an_accept_that_comes_too_late_is_answered_by_cancel);
 	tcase_add_test(tc, a_request_is_taken_back_before_its_answer);
@@ -2280,6 +2315,7 @@ int main(void)
 		return EXIT_FAILURE;
 	add_cells(suite);
 	add_failures(suite);
+	add_late_messages(suite);
 	add_handles(suite);
 	add_beginnings(suite);
 	add_ends(suite);

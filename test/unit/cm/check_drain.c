@@ -187,6 +187,7 @@ static void teardown(void)
 {
 	dofi_unlock(&ia.engine.lock);
 	dofi_drain_free_all(&ia);
+	ck_assert(dofi_trylock(&ia.engine.lock));
 	ck_assert(dofi_list_empty(&ia.drains));
 	ck_assert_ptr_null(ia.engine.timers);
 	ck_assert_uint_eq(ia.ndrains, 0);
