@@ -217,7 +217,7 @@ void dofi_parts_sever(struct dofi_ep *ep, struct dofi_wr *wr)
 	for (uint32_t i = ep->parts.head; i != ep->parts.tail; i++) {
 		struct dofi_wr *part = dofi_ring_at(&ep->parts, i);
 
-		/* also finds parts that are severed, which stay so */
+		/* also finds parts that are severed or complete, for which it means nothing */
 		if (dofi_ring_at(&ep->req, part->part.request) == wr)
 			part->part.request = SEVERED;
 	}
@@ -260,7 +260,6 @@ struct dofi_wr *dofi_parts_done(struct dofi_ep *ep, struct dofi_wr *part, int er
 
 	dofi_assert_held(&ep->lock);
 	part->state = DOFI_WR_DONE;
-	part->part.request = SEVERED;
 	release(&ep->parts);
 	if (index == SEVERED)
 		return NULL;

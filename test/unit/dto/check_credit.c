@@ -121,6 +121,9 @@ START_TEST(a_sender_reads_its_credit_word)
 	ck_assert_uint_eq(fabric.writes, 1);
 	ck_assert_uint_eq(send_all(), 3);
 	ck_assert_uint_eq(ep[1].credit_total, 7);
+	post_receives(1);
+	ck_assert_uint_eq(send_all(), 1);
+	ck_assert_uint_eq(ep[1].credit_total, 8);
 }
 END_TEST
 

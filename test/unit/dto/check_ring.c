@@ -8,6 +8,7 @@
 #include "../../../prov/ofi/object/mem.h"
 
 #include <errno.h>
+#include <malloc.h>
 
 static struct dofi_ia ia;
 static bool no_memory;
@@ -105,6 +106,27 @@ START_TEST(a_slot_has_room_for_all_its_parts)
 }
 END_TEST
 
+static size_t in_use(void)
+{
+	const struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+START_TEST(a_ring_gives_its_memory_back)
+{
+	size_t before = in_use();
+
+	ia.context_gap = _i ? DOFI_CONTEXT_GAP : 0;
+	for (int i = 0; i < 100; i++) {
+		struct dofi_ring ring = new_ring(1024, 4);
+
+		dofi_ring_fini(&ring);
+	}
+	ck_assert_uint_lt(in_use(), before + 1024 * sizeof(struct dofi_wr));
+}
+END_TEST
+
 START_TEST(without_memory_the_ring_is_as_before)
 {
 	struct dofi_ring ring = {.limit = 77};
@@ -167,6 +189,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_ring_has_a_slot_for_each_request, 0,
 			    sizeof(sizes) / sizeof(sizes[0]));
 	tcase_add_loop_test(tc, a_slot_has_room_for_all_its_parts, 0, 9);
+	tcase_add_loop_test(tc, a_ring_gives_its_memory_back, 0, 2);
 	tcase_add_test(tc, without_memory_the_ring_is_as_before);
 	tcase_add_test(tc, a_move_keeps_requests_and_their_segments);
 	suite_add_tcase(suite, tc);
