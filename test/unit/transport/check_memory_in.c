@@ -458,6 +458,7 @@ START_TEST(a_fetched_message)
 	ck_assert_int_eq(memcmp(buffer, bytes + 200, 30), 0);
 	ck_assert_int_eq(memcmp(buffer + 30, bytes + 5, 70), 0);
 	ck_assert_uint_eq(path.answers_tail, 1); /* the sender's completion */
+	ck_assert(!path.answers[0].is_entry && !path.answers[0].length);
 	ck_assert_uint_eq(segment.marks[0].copying, 0);
 }
 END_TEST
@@ -814,6 +815,7 @@ START_TEST(a_write)
 		ck_assert_uint_eq(memory[2], 0);
 		ck_assert_uint_eq(memory[3 + size], 0);
 		ck_assert_uint_eq(path.answers_tail, size); /* its completion */
+		ck_assert(!path.answers[size - 1].is_entry && !path.answers[size - 1].length);
 	}
 }
 END_TEST
