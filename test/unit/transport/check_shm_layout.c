@@ -1058,7 +1058,7 @@ static void make_stack(void)
 	put(CMD_STACK + 26, 0xffff, 2);
 	place = (uintptr_t)region.base;
 	memcpy(region.base + PEERS + 3 * 64 + 16, &place, sizeof(place));
-	for (unsigned int i = 0; i < ENTRIES; i++)
+	for (unsigned int i = 0; i <= ENTRIES; i++) /* the last one is behind the stack */
 		put_stack_command(i, 3, 8);
 	watched_size = ENTRIES; /* bytes that tell which commands are under way */
 }
