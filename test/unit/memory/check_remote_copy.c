@@ -498,8 +498,8 @@ START_TEST(the_address_of_a_badge_is_random)
 				break;
 			}
 	}
-	/* Where memory is mapped already, the kernel chooses. */
-	ck_assert_int_lt(same, CHILDREN / 2);
+	/* Where memory is mapped already, as a sanitizer's, the kernel chooses. */
+	ck_assert_int_lt(same, CHILDREN * 3 / 4);
 	if (sizeof(void *) == 8)
 		ck_assert_uint_gt(highest, UINT32_MAX);
 }
