@@ -318,6 +318,20 @@ START_TEST(a_short_message_across_segments)
 }
 END_TEST
 
+/* What stands behind the segments of a receive is of an earlier one. */
+START_TEST(a_short_message_that_is_too_long)
+{
+	receives[0].wr.niov = (uint16_t)_i;
+	receives[0].iov[0] = (struct iovec){buffer, _i ? 7 : RECEIVE};
+	receives[0].iov[1] = (struct iovec){buffer, RECEIVE};
+	say(DOFI_CELL_SEND, WHOLE, 8, 8, 0);
+	takes(1);
+	ck_assert_int_eq(done_err, FI_ETRUNC);
+	for (size_t i = 0; i < 8; i++)
+		ck_assert_uint_eq(buffer[i], 0);
+}
+END_TEST
+
 /* The second piece begins behind the first segment. */
 START_TEST(pieces_across_segments)
 {
@@ -1289,6 +1303,7 @@ int main(void)
 	tcase_add_test(tcase, a_message_in_pieces);
 	tcase_add_test(tcase, messages_of_each_length);
 	tcase_add_loop_test(tcase, a_short_message_across_segments, 0, 9);
+	tcase_add_loop_test(tcase, a_short_message_that_is_too_long, 0, 2);
 	tcase_add_test(tcase, pieces_across_segments);
 	tcase_add_test(tcase, a_message_waits_for_its_receive);
 	tcase_add_test(tcase, the_driver_reads_what_a_round_leaves);
