@@ -1163,6 +1163,9 @@ static const struct lie {
 	/* a message that never began, is longer than it says, or ends too early */
 	{DOFI_CELL_SEND, DOFI_CELL_LAST, 8, 8, 0, -EPROTO},
 	{DOFI_CELL_SEND, 0, 8, 8, 0, -EPROTO},
+	{DOFI_CELL_SEND, DOFI_CELL_LAST, 0, 0, 0, -EPROTO},
+	{DOFI_CELL_SEND, DOFI_CELL_FIRST, 9, 8, 0, -EPROTO},
+	{DOFI_CELL_SEND, DOFI_CELL_FIRST, RECEIVE + 1, RECEIVE, 0, -EPROTO},
 	{DOFI_CELL_SEND, WHOLE, 9, 8, 0, -EPROTO},
 	{DOFI_CELL_SEND, WHOLE, 8, UINT64_MAX, 0, -EPROTO},
 	{DOFI_CELL_SEND, DOFI_CELL_FIRST, 8, 8, 0, -EPROTO},
