@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "transport/shm_repair.h"
 
+#include "base/eventfd.h"
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -69,11 +70,11 @@ struct dofi_shm_repair {
 
 static void wake(const struct dofi_shm_repair *r)
 {
-	uint64_t one = 1;
+	int ret = dofi_eventfd_signal(r->wake_fd);
 
-	if (write(r->wake_fd, &one, sizeof(one)) < 0)
+	if (ret)
 		DOFI_LOG_E("%s: can't wake the thread that repairs shared memory: %s", r->ia->name,
-			   strerror(errno));
+			   strerror(-ret));
 }
 
 /* --- peers --- */
@@ -448,12 +449,10 @@ static void *repair(void *arg)
 	dofi_lock(&r->lock);
 	while (!r->stop) {
 		nfds_t n = watch_all(r);
-		uint64_t count;
 
 		dofi_unlock(&r->lock);
 		poll(r->fds, n, more ? LOOK_MS : -1);
-		if (r->fds[0].revents && read(r->wake_fd, &count, sizeof(count)) < 0)
-			count = 0;
+		dofi_eventfd_clear(r->wake_fd);
 		dofi_lock(&r->lock);
 		bury_dead(r);
 		more = step(r);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -84,6 +85,8 @@ END_TEST
 START_TEST(an_open_socket)
 {
 	static const uint8_t another[DOFI_LOCAL_NAME] = "another";
+	struct sockaddr_un address;
+	socklen_t size = sizeof(address);
 	int fd;
 
 	close(STDIN_FILENO); /* the first descriptor is one, too */
@@ -91,6 +94,10 @@ START_TEST(an_open_socket)
 	ck_assert_int_eq(fd, STDIN_FILENO);
 	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	ck_assert(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+	ck_assert_uint_eq(size, offsetof(struct sockaddr_un, sun_path) + 9 + sizeof(another));
+	ck_assert_mem_eq(address.sun_path, "\0dat-ofi-", 9); /* as other releases have it */
+	ck_assert_mem_eq(address.sun_path + 9, another, sizeof(another));
 	ck_assert_int_eq(dofi_local_socket_send(a, another, "hello", 6, -1), 0);
 }
 END_TEST
@@ -199,6 +206,15 @@ START_TEST(an_empty_datagram)
 }
 END_TEST
 
+/* The first descriptor behind this one that is free. */
+static int fd_behind(int first)
+{
+	int fd = fcntl(a, F_DUPFD, first + 1);
+
+	close(fd);
+	return fd;
+}
+
 /* We never send two descriptors. What a stranger sends must not fill the table of this process. */
 static void several_descriptors(unsigned int n)
 {
@@ -218,7 +234,7 @@ static void several_descriptors(unsigned int n)
 			     .msg_iovlen = 1,
 			     .msg_control = &control,
 			     .msg_controllen = CMSG_SPACE(n * sizeof(int))};
-	int before = next_fd();
+	int before = next_fd(), behind = fd_behind(before);
 	char text[8];
 
 	control.header.cmsg_len = CMSG_LEN(n * sizeof(int));
@@ -230,6 +246,7 @@ static void several_descriptors(unsigned int n)
 	ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), n > 2 ? 0 : 6);
 	ck_assert_int_eq(sender.passed, -1);
 	ck_assert_int_eq(next_fd(), before);
+	ck_assert_int_eq(fd_behind(before), behind);
 	if (n <= 2)
 		ck_assert_int_eq(sender.pid, getpid());
 }

@@ -168,11 +168,14 @@ START_TEST(segments)
 			      {pattern + 511, 513}};
 
 	for (size_t skip = 0; skip < 1024; skip += 3) {
-		for (size_t size = 0; size <= 1024 - skip; size += 61) {
+		for (size_t size = 0; size <= 1024 - skip; size += size < 60 ? 5 : 61) {
 			struct dofi_cell cell = {.size = (uint16_t)size};
+			size_t end = (writer.bytes + size) % DOFI_CELL_AREA;
 
+			place->ring.area[end] = 0xee;
 			ck_assert_int_eq(dofi_ring_has_room(&writer, size), 1);
 			dofi_ring_put(&writer, &cell, iov, skip);
+			ck_assert_uint_eq(place->ring.area[end], 0xee);
 			ck_assert_int_eq(dofi_ring_look(&reader, &cell), 1);
 			memset(taken, 0, sizeof(taken));
 			for (size_t at = 0; at < size; at += 100)

@@ -19,6 +19,7 @@ static char *ours, *theirs;
 /* --- calls that fail when a test says so; the linker redirects them --- */
 
 static enum { NONE, MMAP, FCNTL, FSTAT, CALLS } fails;
+static int protection; /* of the last mapping */
 
 T_STAND_IN void *__wrap_mmap(void *where, size_t length, int prot, int flags, int fd, off_t offset);
 void *__real_mmap(void *where, size_t length, int prot, int flags, int fd, off_t offset);
@@ -30,6 +31,8 @@ int __real_fstat(int fd, struct stat *st);
 void *__wrap_mmap(void *where, size_t length, int prot, int flags, int fd, off_t offset)
 {
 	errno = ENOMEM;
+	if (fd >= 0)
+		protection = prot;
 	return fails == MMAP ? MAP_FAILED : __real_mmap(where, length, prot, flags, fd, offset);
 }
 
@@ -81,7 +84,9 @@ START_TEST(both_see_it)
 
 	for (size_t i = 0; i < size; i++)
 		ck_assert_int_eq(ours[i], 0);
+	ck_assert_int_eq(protection, PROT_READ | PROT_WRITE);
 	ck_assert_int_eq(dofi_segment_map(fd, size, true, &memory), 0);
+	ck_assert_int_eq(protection, PROT_READ | PROT_WRITE);
 	theirs = memory;
 	close(fd);
 	ours[size - 1] = 'a';

@@ -109,6 +109,8 @@ int __wrap_prctl(int option, ...)
 	va_start(args, option);
 	ck_assert_int_eq(option, PR_SET_PTRACER);
 	ck_assert_uint_eq(va_arg(args, unsigned long), PR_SET_PTRACER_ANY);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(va_arg(args, int), 0); /* of later kernels */
 	va_end(args);
 	prctls++;
 	errno = EINVAL;

@@ -318,6 +318,20 @@ START_TEST(a_short_message_across_segments)
 }
 END_TEST
 
+/* What stands behind the segments of a receive is of an earlier one. */
+START_TEST(a_short_message_that_is_too_long)
+{
+	receives[0].wr.niov = (uint16_t)_i;
+	receives[0].iov[0] = (struct iovec){buffer, _i ? 7 : RECEIVE};
+	receives[0].iov[1] = (struct iovec){buffer, RECEIVE};
+	say(DOFI_CELL_SEND, WHOLE, 8, 8, 0);
+	takes(1);
+	ck_assert_int_eq(done_err, FI_ETRUNC);
+	for (size_t i = 0; i < 8; i++)
+		ck_assert_uint_eq(buffer[i], 0);
+}
+END_TEST
+
 /* The second piece begins behind the first segment. */
 START_TEST(pieces_across_segments)
 {
@@ -458,6 +472,7 @@ START_TEST(a_fetched_message)
 	ck_assert_int_eq(memcmp(buffer, bytes + 200, 30), 0);
 	ck_assert_int_eq(memcmp(buffer + 30, bytes + 5, 70), 0);
 	ck_assert_uint_eq(path.answers_tail, 1); /* the sender's completion */
+	ck_assert(!path.answers[0].is_entry && !path.answers[0].length);
 	ck_assert_uint_eq(segment.marks[0].copying, 0);
 }
 END_TEST
@@ -814,6 +829,7 @@ START_TEST(a_write)
 		ck_assert_uint_eq(memory[2], 0);
 		ck_assert_uint_eq(memory[3 + size], 0);
 		ck_assert_uint_eq(path.answers_tail, size); /* its completion */
+		ck_assert(!path.answers[size - 1].is_entry && !path.answers[size - 1].length);
 	}
 }
 END_TEST
@@ -1147,6 +1163,9 @@ static const struct lie {
 	/* a message that never began, is longer than it says, or ends too early */
 	{DOFI_CELL_SEND, DOFI_CELL_LAST, 8, 8, 0, -EPROTO},
 	{DOFI_CELL_SEND, 0, 8, 8, 0, -EPROTO},
+	{DOFI_CELL_SEND, DOFI_CELL_LAST, 0, 0, 0, -EPROTO},
+	{DOFI_CELL_SEND, DOFI_CELL_FIRST, 9, 8, 0, -EPROTO},
+	{DOFI_CELL_SEND, DOFI_CELL_FIRST, RECEIVE + 1, RECEIVE, 0, -EPROTO},
 	{DOFI_CELL_SEND, WHOLE, 9, 8, 0, -EPROTO},
 	{DOFI_CELL_SEND, WHOLE, 8, UINT64_MAX, 0, -EPROTO},
 	{DOFI_CELL_SEND, DOFI_CELL_FIRST, 8, 8, 0, -EPROTO},
@@ -1287,6 +1306,7 @@ int main(void)
 	tcase_add_test(tcase, a_message_in_pieces);
 	tcase_add_test(tcase, messages_of_each_length);
 	tcase_add_loop_test(tcase, a_short_message_across_segments, 0, 9);
+	tcase_add_loop_test(tcase, a_short_message_that_is_too_long, 0, 2);
 	tcase_add_test(tcase, pieces_across_segments);
 	tcase_add_test(tcase, a_message_waits_for_its_receive);
 	tcase_add_test(tcase, the_driver_reads_what_a_round_leaves);

@@ -671,6 +671,7 @@ START_TEST(an_answer_completes_what_waits_behind_it)
 	ck_assert_ptr_eq(done[1], &second.wr);
 	ck_assert_uint_eq(path.pending_head, path.pending_tail);
 	ck_assert_uint_eq(ia.engine.restless, 0);
+	ck_assert(dofi_trylock(&ep.lock)); /* nobody holds it */
 }
 END_TEST
 
@@ -683,6 +684,7 @@ START_TEST(what_waits_for_an_answer_is_not_complete)
 	dofi_memory_go_on(&path);
 	ck_assert_uint_eq(ndone, 0);
 	ck_assert_uint_eq(ia.engine.restless, 0);
+	ck_assert(dofi_trylock(&ep.lock)); /* nobody holds it */
 }
 END_TEST
 

@@ -182,6 +182,8 @@ START_TEST(a_peer_sees_each_poll_of_a_quiet_path)
 	uint32_t before;
 
 	begin(MOST);
+	look(5);
+	ck_assert_uint_eq(atomic_load(&marks[7].polls), 5); /* and of an active one */
 	be_quiet();
 	before = atomic_load(&marks[7].polls);
 	look(IDLE_SHARE);

@@ -274,7 +274,9 @@ START_TEST(names_of_endpoints)
 	ck_assert_int_eq(dofi_shm_map_open(&region, address), 0);
 	dofi_shm_map_close(&region);
 	snprintf(address, sizeof(address), "fi_shm:///%s", name);
+	close(STDIN_FILENO); /* the first descriptor is one, too */
 	ck_assert_int_eq(dofi_shm_map_open(&region, address), 0);
+	ck_assert_int_eq(next_fd(), STDIN_FILENO);
 	end();
 	ck_assert_int_eq(dofi_shm_map_open(&region, address), -ENOENT);
 	ck_assert_int_eq(dofi_shm_map_open(&region, "fi_shm://../etc/passwd"), -EINVAL);
@@ -898,6 +900,28 @@ START_TEST(requests_for_others_go_on)
 }
 END_TEST
 
+/* The table ends with its last peer. Without the dead peer nothing changes. */
+START_TEST(what_is_behind_the_table)
+{
+	static uint64_t request[45];
+	char *map;
+
+	make(0);
+	map = map_of_peers(88, 0);
+	memset(map, 0, 80000);
+	put(32, (uintptr_t)peer_of(map, 256, region.base), 8);
+	put_one(request, 0, 0);
+	ck_assert(dofi_shm_settle(&region, &region));
+	ck_assert_uint_eq(status_of(0), EBUSY);
+	ck_assert_uint_eq(get(28, 4), 0);
+	peer_of(map, 255, region.base);
+	ck_assert(dofi_shm_settle(&region, &region));
+	ck_assert_uint_eq(status_of(0), EBUSY);
+	ck_assert_uint_eq(get(28, 4), 1);
+	end();
+}
+END_TEST
+
 /* A peer is known by the place of its region, among other files of the directory and memory. */
 START_TEST(mappings_of_other_files)
 {
@@ -1034,7 +1058,7 @@ static void make_stack(void)
 	put(CMD_STACK + 26, 0xffff, 2);
 	place = (uintptr_t)region.base;
 	memcpy(region.base + PEERS + 3 * 64 + 16, &place, sizeof(place));
-	for (unsigned int i = 0; i < ENTRIES; i++)
+	for (unsigned int i = 0; i <= ENTRIES; i++) /* the last one is behind the stack */
 		put_stack_command(i, 3, 8);
 	watched_size = ENTRIES; /* bytes that tell which commands are under way */
 }
@@ -1248,6 +1272,7 @@ int main(void)
 	tcase_add_test(tcase, sizes_of_pools);
 	tcase_add_loop_test(tcase, as_many_claims_as_a_queue_has, 1, 3);
 	tcase_add_loop_test(tcase, requests_for_others_go_on, 0, 2);
+	tcase_add_test(tcase, what_is_behind_the_table);
 	tcase_add_test(tcase, mappings_of_other_files);
 	tcase_add_test(tcase, many_mappings_of_a_region);
 	tcase_add_loop_test(tcase, free_commands_are_not_under_way, 0, 11);

@@ -9,6 +9,7 @@
 #include "../../../prov/ofi/transport/shm_repair.c"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -219,16 +220,29 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of)
 		r->stop = true;
 }
 
-static void *sleeps(void *unused)
+static _Atomic bool told_to_stop, ended;
+
+/* Sleeps as the thread does, and takes its time to end. */
+static void *sleeps(void *arg)
 {
-	return unused;
+	struct dofi_shm_repair *of = arg;
+	struct pollfd pfd = {.fd = of->wake_fd, .events = POLLIN};
+
+	poll(&pfd, 1, -1);
+	dofi_lock(&of->lock);
+	told_to_stop = of->stop;
+	dofi_unlock(&of->lock);
+	for (int i = 0; i < 1000; i++)
+		sched_yield();
+	ended = true;
+	return NULL;
 }
 
 int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 {
 	ck_assert_ptr_eq(run, repair);
 	ck_assert_ptr_nonnull(arg);
-	return no_thread ? -EAGAIN : -pthread_create(thread, NULL, sleeps, NULL);
+	return no_thread ? -EAGAIN : -pthread_create(thread, NULL, sleeps, arg);
 }
 
 static void *last; /* block of calloc */
@@ -617,9 +631,12 @@ END_TEST
 START_TEST(a_death_starts_the_repair)
 {
 	struct dofi_shm_peer *peer = add(11), *other = add(12);
-	int next = next_fd();
+	int next;
 
+	close(STDIN_FILENO); /* the first descriptor is one, too */
+	next = next_fd();
 	peer->pidfd = __real_eventfd(1, EFD_CLOEXEC);
+	ck_assert_int_eq(peer->pidfd, STDIN_FILENO);
 	other->pidfd = __real_eventfd(0, EFD_CLOEXEC);
 	add(13);
 	r->suspicion.noted = true;
@@ -1023,8 +1040,9 @@ END_TEST
 
 START_TEST(a_repair_that_starts_and_ends)
 {
-	int next = next_fd(), fd = t_capture(STDERR_FILENO);
+	int fd = t_capture(STDERR_FILENO);
 
+	close(STDIN_FILENO); /* the first descriptor is one, too */
 	ia.shm_repair = NULL;
 	dofi_shm_repair_open(&ia, (const uint8_t *)"fi_shm://1:0:2");
 	ck_assert_ptr_null(ia.shm_repair); /* the fabric needs none */
@@ -1035,15 +1053,16 @@ START_TEST(a_repair_that_starts_and_ends)
 	r = ia.shm_repair;
 	ck_assert_ptr_nonnull(r);
 	ck_assert_ptr_eq(r->ia, &ia);
-	ck_assert_int_eq(r->wake_fd, next + 1);
+	ck_assert_int_eq(r->wake_fd, STDIN_FILENO);
 	add(11);
 	add(12)->pidfd = dup(STDERR_FILENO);
 	dofi_shm_repair_close(&ia);
+	ck_assert(told_to_stop && ended);
 	ck_assert_ptr_null(ia.shm_repair);
 	ck_assert_ptr_null(last);
 	ck_assert_int_eq(closes, 3);
 	ck_assert_int_eq(frees, 2);
-	ck_assert_int_eq(next_fd(), next + 1);
+	ck_assert_int_eq(next_fd(), STDIN_FILENO);
 	ck_assert_str_eq(t_captured(fd), "");
 }
 END_TEST
