@@ -132,7 +132,7 @@ END_TEST
 START_TEST(test_more_domains_than_a_refusal_has_room_for)
 {
 	static struct dofi_refusals refusals;
-	char domain[16];
+	char domain[32];
 
 	for (int i = 0; i < 60; i++) {
 		snprintf(domain, sizeof(domain), "device%08d", i);
