@@ -347,7 +347,7 @@ END_TEST
 
 START_TEST(a_program_without_standard_input_shares_a_cookie)
 {
-	int one, two;
+	int log = t_capture(STDERR_FILENO), one, two;
 
 	close(STDIN_FILENO);
 	one = share();
@@ -360,6 +360,7 @@ START_TEST(a_program_without_standard_input_shares_a_cookie)
 	dofi_cookie_unshare(one);
 	dofi_cookie_unshare(two);
 	ck_assert_int_eq(access(path, F_OK), -1);
+	ck_assert_str_eq(t_captured(log), "");
 }
 END_TEST
 
