@@ -32,7 +32,8 @@ static bool read_word(const char *folder, const char *device, const char *name, 
 		return false;
 	found = fgets(text, (int)size, file) && *text != '\n';
 	fclose(file);
-	text[found ? strcspn(text, "\n") : 0] = '\0';
+	if (found)
+		text[strcspn(text, "\n")] = '\0';
 	return found;
 }
 

@@ -133,9 +133,11 @@ START_TEST(a_share_is_taken_and_given_back)
 	ck_assert_int_ge(two, 0);
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 0777, 0600);
+	ck_assert_int_eq(naps, 0); /* neither holds what the other needs */
 	dofi_cookie_unshare(one);
 	ck_assert_int_eq(access(path, F_OK), 0);
 	dofi_cookie_unshare(two);
+	ck_assert_int_eq(naps, 0);
 	ck_assert_int_eq(access(path, F_OK), -1);
 }
 END_TEST
@@ -345,7 +347,7 @@ END_TEST
 
 START_TEST(a_program_without_standard_input_shares_a_cookie)
 {
-	int one, two;
+	int log = t_capture(STDERR_FILENO), one, two;
 
 	close(STDIN_FILENO);
 	one = share();
@@ -358,6 +360,7 @@ START_TEST(a_program_without_standard_input_shares_a_cookie)
 	dofi_cookie_unshare(one);
 	dofi_cookie_unshare(two);
 	ck_assert_int_eq(access(path, F_OK), -1);
+	ck_assert_str_eq(t_captured(log), "");
 }
 END_TEST
 
@@ -414,6 +417,8 @@ START_TEST(a_lock_of_another_process_is_waited_for)
 	lock_errors[1] = EACCES;
 	fd = share();
 	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(naps, 2);
+	dofi_cookie_unshare(share());
 	ck_assert_int_eq(naps, 2);
 	dofi_cookie_unshare(fd);
 }

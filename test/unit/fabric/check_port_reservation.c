@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,12 +140,31 @@ START_TEST(without_descriptors_no_port_is_held)
 }
 END_TEST
 
+/* Then the socket is 0, which is one like others. */
+START_TEST(a_program_without_standard_input_holds_a_port)
+{
+	struct sockaddr_in addr = loopback();
+	int fd;
+
+	close(STDIN_FILENO);
+	fd = dofi_port_hold((struct sockaddr *)&addr, sizeof(addr));
+	ck_assert_int_eq(fd, STDIN_FILENO);
+	ck_assert_uint_ne(addr.sin_port, 0);
+	dofi_port_release(&fd);
+	ck_assert_int_eq(fd, -1);
+	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
+	dofi_port_release(&fd);
+	ck_assert_int_eq(fd, -1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("port_reservation");
 	TCase *tc = tcase_create("port_reservation");
 
 	suite_add_tcase(suite, tc);
+	tcase_add_test(tc, a_program_without_standard_input_holds_a_port);
 	tcase_add_test(tc, sockets_that_share_addresses_can_use_the_port);
 	tcase_add_test(tc, a_reserved_port_is_free);
 	tcase_add_test(tc, ipv6_and_other_address_families);

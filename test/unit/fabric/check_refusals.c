@@ -119,20 +119,26 @@ START_TEST(test_domains_of_a_refusal)
 	static const char *const domains[] = {"eth01", "eth0", "xeth0", "eth0",
 					      "eth01", "th0",  "eth"};
 	static struct dofi_refusals refusals;
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
 
+	dofi_refusals_print(&refusals, out);
 	for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++)
 		refuse(&refusals, domains[i], "tcp");
 	refuse(&refusals, "eth0", "shm");
 	ck_assert_uint_eq(refusals.n, 2);
-	ck_assert_str_eq(refusals.list[0].domains, "eth01, eth0, xeth0, th0, eth");
-	ck_assert_str_eq(refusals.list[1].domains, "eth0");
+	dofi_refusals_print(&refusals, out);
+	ck_assert(!fclose(out));
+	ck_assert_str_eq(text, "tcp (eth01, eth0, xeth0, th0, eth): why; shm (eth0): why");
+	free(text);
 }
 END_TEST
 
 START_TEST(test_more_domains_than_a_refusal_has_room_for)
 {
 	static struct dofi_refusals refusals;
-	char domain[16];
+	char domain[32];
 
 	for (int i = 0; i < 60; i++) {
 		snprintf(domain, sizeof(domain), "device%08d", i);

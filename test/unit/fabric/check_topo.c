@@ -592,28 +592,10 @@ START_TEST(calls_of_hwloc_that_fail)
 }
 END_TEST
 
-START_TEST(more_nodes_than_fit_by_hwloc)
-{
-	struct dofi_topo *topo;
-
-	machine.packages = 33;
-	machine.far = 0;
-	machine.cores = 1;
-	use_hwloc();
-	topo = dofi_topo_new();
-	ck_assert_ptr_nonnull(topo);
-	ck_assert_str_eq(topo->source, "hwloc");
-	ck_assert_uint_eq(topo->nnodes, DOFI_NODES_MAX);
-	ck_assert_uint_eq(topo->nodes[0].distance[DOFI_NODES_MAX - 1], 20);
-	dofi_topo_free(topo);
-}
-END_TEST
-
 static void add_hwloc_tests(TCase *tc)
 {
 	tcase_add_loop_test(tc, a_machine_by_hwloc, 0, 2);
 	tcase_add_loop_test(tc, calls_of_hwloc_that_fail, 0, 8);
-	tcase_add_test(tc, more_nodes_than_fit_by_hwloc);
 }
 
 #else

@@ -111,6 +111,9 @@ START_TEST(test_close_extension_takes_only_what_open_extension_gave)
 
 	t_conf(LINE("ext", "extension"));
 	ia = must_open("ext");
+	/* what was given is taken once */
+	ck_assert_uint_eq(dat_extension_op(NULL, OPEN_OP, "ext", &handle), DAT_SUCCESS);
+	ck_assert_uint_eq(dat_extension_op(handle, CLOSE_OP), DAT_SUCCESS);
 	ck_assert_uint_eq(dat_pz_create(ia, &pz), DAT_SUCCESS);
 	/* the fake provider frees any object; the IA must still keep its library loaded */
 	ck_assert_uint_eq(dat_extension_op(pz, CLOSE_OP), DAT_SUCCESS);

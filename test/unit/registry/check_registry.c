@@ -226,6 +226,24 @@ START_TEST(test_rounds_leave_no_memory)
 END_TEST
 #endif
 
+/* When the last IA is closed, the library may remove its name, because nobody uses it. */
+START_TEST(test_name_is_removed_by_its_library)
+{
+	int log = t_capture(STDERR_FILENO);
+	DAT_IA_HANDLE first, second;
+
+	setenv("DAT_DBG_TYPE", "0x08", 1);
+	t_conf(LINE("ib0", "x"));
+	first = must_open("ib0");
+	second = must_open("ib0");
+	must_close(first);
+	must_close(second);
+	ck_assert_ptr_nonnull(strstr(t_captured(log), "provider adds IA ib0: DAT_SUCCESS"));
+	ck_assert_ptr_nonnull(strstr(t_captured(log), "provider removes IA ib0: DAT_SUCCESS"));
+	ck_assert_ptr_null(strstr(t_captured(log), "was left registered"));
+}
+END_TEST
+
 START_TEST(test_further_name_of_a_loaded_library_keeps_it_loaded)
 {
 	DAT_IA_HANDLE first, second;
@@ -291,6 +309,8 @@ START_TEST(test_rounds_leave_nothing_open)
 	}
 	ck_assert_int_eq(num_descriptors(), before);
 	assert_loads(801, 801);
+	/* Nor did they use numbers up: the first table has 64. */
+	ck_assert_uint_lt((uintptr_t)must_open("ib0"), 64);
 }
 END_TEST
 
@@ -314,6 +334,7 @@ static void add_tests(Suite *suite)
 #if T_HOOKS
 	tcase_add_loop_test(tc, test_rounds_leave_no_memory, 0, 2);
 #endif
+	tcase_add_test(tc, test_name_is_removed_by_its_library);
 	tcase_add_test(tc, test_further_name_of_a_loaded_library_keeps_it_loaded);
 	tcase_add_test(tc, test_provider_may_open_ias_from_its_init);
 	tcase_add_test(tc, test_provider_that_opens_itself_from_its_init_is_not_found_there);

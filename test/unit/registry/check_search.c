@@ -182,6 +182,32 @@ START_TEST(test_lines_are_not_tried_for_a_name_that_the_program_added)
 }
 END_TEST
 
+/* In either order of closing; a name that is still open is not loaded again. */
+START_TEST(test_default_names_come_and_go)
+{
+	static const char *const names[] = {"ofi-a", "ofi-b", "ofi-c"};
+	DAT_IA_HANDLE ia[3];
+
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 3; i++)
+			ia[i] = must_open(names[i]);
+		assert_loads(5 * round + 3, 5 * round);
+		for (int i = 0; i < 2; i++) {
+			int first = (_i + i) % 3, last = (_i + 2) % 3;
+
+			must_close(ia[first]);
+			must_close(must_open(names[last]));
+			assert_loads(5 * round + 3 + i, 5 * round + 1 + 2 * i);
+			must_close(must_open(names[first]));
+			assert_loads(5 * round + 4 + i, 5 * round + 2 + 2 * i);
+		}
+		must_close(ia[(_i + 2) % 3]);
+		assert_loads(5 * round + 5, 5 * round + 5);
+	}
+	ck_assert(!module_is_loaded());
+}
+END_TEST
+
 /* The provider of a default name is tried once. */
 START_TEST(test_default_provider_that_does_not_open)
 {
@@ -336,6 +362,7 @@ static void add_tests(Suite *suite)
 	tcase_add_test(tc, test_default_provider_that_is_nowhere);
 	tcase_add_test(tc, test_name_that_the_program_added_comes_before_the_lines);
 	tcase_add_test(tc, test_lines_are_not_tried_for_a_name_that_the_program_added);
+	tcase_add_loop_test(tc, test_default_names_come_and_go, 0, 3);
 	tcase_add_test(tc, test_default_provider_that_does_not_open);
 	tcase_add_test(tc, test_bad_lines_and_other_versions_do_no_harm);
 	tcase_add_loop_test(tc, test_default_name_is_served_with_either_thread_safety, 0, 5);
