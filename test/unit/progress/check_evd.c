@@ -25,14 +25,15 @@
 #define FOR_EVER DAT_TIMEOUT_INFINITE
 
 static void *watched; /* a block */
-static int times_freed;
+static _Atomic int times_freed;
 
 T_STAND_IN void __wrap_free(void *block);
 void __real_free(void *block);
 
 void __wrap_free(void *block)
 {
-	times_freed += block && block == watched;
+	if (block && block == watched)
+		times_freed++;
 	__real_free(block);
 }
 
