@@ -151,6 +151,49 @@ START_TEST(test_create_arguments)
 }
 END_TEST
 
+/* The length is the next power of two. Debug builds check the order of locks. */
+START_TEST(test_a_new_evd)
+{
+	static const struct {
+		DAT_COUNT asked;
+		uint32_t length;
+	} cases[] = {{1, 1}, {2, 2}, {3, 4}, {4, 4}, {5, 8}, {1023, 1024}, {1024, 1024}};
+	struct dofi_event event = {.number = DAT_SOFTWARE_EVENT};
+	DAT_EVD_HANDLE handle = new_evd(cases[_i].asked, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG);
+	const struct dofi_evd *object = handle;
+
+	ck_assert_uint_eq(object->qlen, cases[_i].length);
+#ifndef NDEBUG
+	ck_assert_int_eq(object->lock.level, DOFI_LEVEL_EVD);
+#endif
+	for (uint32_t i = 0; i < cases[_i].length; i++)
+		ck_assert_int_eq(dofi_evd_push(handle, &event, true), 0);
+	ck_assert_int_eq(dofi_evd_push(handle, &event, true), -ENOSPC);
+	t_ok(dofi_evd_free(handle));
+}
+END_TEST
+
+/* Objects come in chunks, so some can be made before one fails. */
+START_TEST(test_without_memory_there_is_no_evd)
+{
+	DAT_EVD_HANDLE handles[4096];
+	DAT_RETURN ret = DAT_SUCCESS;
+	int n = 0;
+
+	t_fake.fail_mmap = 1;
+	while (ret == DAT_SUCCESS) {
+		ck_assert_int_lt(n, 4096);
+		ret = dofi_evd_create(ia, 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &handles[n]);
+		n += ret == DAT_SUCCESS;
+	}
+	t_ret(ret, DOFI_NO_MEMORY);
+	ck_assert_int_eq(t_fake.fail_mmap, 0);
+	t_ok(dofi_evd_create(ia, 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &handles[n++]));
+	while (n--)
+		t_ok(dofi_evd_free(handles[n]));
+}
+END_TEST
+
 START_TEST(test_no_more_than_the_attribute_says)
 {
 	DAT_EVD_HANDLE more[2], out;
@@ -1060,6 +1103,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_create_arguments);
+	tcase_add_loop_test(tc, test_a_new_evd, 0, 7);
+	tcase_add_test(tc, test_without_memory_there_is_no_evd);
 	tcase_add_test(tc, test_no_more_than_the_attribute_says);
 	tcase_add_test(tc, test_query);
 	tcase_add_test(tc, test_free_only_without_streams);
