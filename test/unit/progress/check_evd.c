@@ -25,14 +25,15 @@
 #define FOR_EVER DAT_TIMEOUT_INFINITE
 
 static void *watched; /* a block */
-static int times_freed;
+static _Atomic int times_freed;
 
 T_STAND_IN void __wrap_free(void *block);
 void __real_free(void *block);
 
 void __wrap_free(void *block)
 {
-	times_freed += block && block == watched;
+	if (block && block == watched)
+		times_freed++;
 	__real_free(block);
 }
 
@@ -161,6 +162,49 @@ START_TEST(the_shortest_and_the_longest_evd)
 	t_ok(dofi_evd_resize(out, lengths[_i]));
 	t_ok(dofi_evd_resize(out, lengths[!_i]));
 	t_ok(dofi_evd_free(out));
+}
+END_TEST
+
+/* The length is the next power of two. Debug builds check the order of locks. */
+START_TEST(test_a_new_evd)
+{
+	static const struct {
+		DAT_COUNT asked;
+		uint32_t length;
+	} cases[] = {{1, 1}, {2, 2}, {3, 4}, {4, 4}, {5, 8}, {1023, 1024}, {1024, 1024}};
+	struct dofi_event event = {.number = DAT_SOFTWARE_EVENT};
+	DAT_EVD_HANDLE handle = new_evd(cases[_i].asked, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG);
+	const struct dofi_evd *object = handle;
+
+	ck_assert_uint_eq(object->qlen, cases[_i].length);
+#ifndef NDEBUG
+	ck_assert_int_eq(object->lock.level, DOFI_LEVEL_EVD);
+#endif
+	for (uint32_t i = 0; i < cases[_i].length; i++)
+		ck_assert_int_eq(dofi_evd_push(handle, &event, true), 0);
+	ck_assert_int_eq(dofi_evd_push(handle, &event, true), -ENOSPC);
+	t_ok(dofi_evd_free(handle));
+}
+END_TEST
+
+/* Objects come in chunks, so some can be made before one fails. */
+START_TEST(test_without_memory_there_is_no_evd)
+{
+	DAT_EVD_HANDLE handles[4096];
+	DAT_RETURN ret = DAT_SUCCESS;
+	int n = 0;
+
+	t_fake.fail_mmap = 1;
+	while (ret == DAT_SUCCESS) {
+		ck_assert_int_lt(n, 4096);
+		ret = dofi_evd_create(ia, 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &handles[n]);
+		n += ret == DAT_SUCCESS;
+	}
+	t_ret(ret, DOFI_NO_MEMORY);
+	ck_assert_int_eq(t_fake.fail_mmap, 0);
+	t_ok(dofi_evd_create(ia, 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &handles[n++]));
+	while (n--)
+		t_ok(dofi_evd_free(handles[n]));
 }
 END_TEST
 
@@ -1094,6 +1138,8 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_create_arguments);
 	tcase_add_loop_test(tc, the_shortest_and_the_longest_evd, 0, 2);
+	tcase_add_loop_test(tc, test_a_new_evd, 0, 7);
+	tcase_add_test(tc, test_without_memory_there_is_no_evd);
 	tcase_add_test(tc, test_no_more_than_the_attribute_says);
 	tcase_add_test(tc, test_query);
 	tcase_add_test(tc, an_evd_that_ends_takes_no_cno);

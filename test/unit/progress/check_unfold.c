@@ -210,6 +210,12 @@ START_TEST(an_established_connection_of_datagrams)
 	ck_assert_uint_eq(ext.remote_ah.qpn, 77);
 	ck_assert_mem_eq(&ext.remote_ah.ia_addr, &ah.addr, sizeof(ext.remote_ah.ia_addr));
 	ck_assert_ptr_eq(ext.context.as_ptr, &ah);
+	/* The EP was freed, and with it the address handle. */
+	atomic_store(&ah.obj.magic, 0);
+	unfold_with_ext();
+	ck_assert_ptr_null(data->private_data);
+	ck_assert_ptr_null(ext.remote_ah.ah);
+	ck_assert_ptr_null(ext.context.as_ptr);
 	/* Other events of datagrams have none. */
 	event.number = DOFI_UD_EVENT_REJECTED;
 	event.ext = DOFI_UD_TYPE_REJECTED + 1;
