@@ -591,7 +591,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	%D%/lib/t_hooks.h $(t_headers)
 %C%_unit_transport_check_live_threads_text_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_live_threads_text_LINK = $(LINK) -Wl,--wrap=open -Wl,--wrap=close \
-	-Wl,--wrap=opendir -Wl,--wrap=readdir -Wl,--wrap=closedir -Wl,--wrap=realloc
+	-Wl,--wrap=opendir -Wl,--wrap=readdir -Wl,--wrap=closedir -Wl,--wrap=realloc \
+	-Wl,--wrap=free
 %C%_unit_transport_check_live_threads_text_LDADD = $(p2_libs)
 %C%_unit_dto_check_control_SOURCES = %D%/unit/dto/check_control.c $(t_headers)
 %C%_unit_dto_check_control_CPPFLAGS = $(p2_cppflags)
