@@ -295,6 +295,21 @@ START_TEST(a_text_that_is_shorter_than_the_one_before)
 }
 END_TEST
 
+/* What does not fit is not read, and the fields are at the beginning. */
+START_TEST(a_text_that_is_longer_than_any)
+{
+	static char text[8192];
+	struct thread *thread = add(PID, TID, 'R');
+
+	memset(text, ' ', sizeof(text) - 1);
+	memcpy(text, thread->text, strlen(thread->text));
+	thread->stat = text;
+	ck_assert(note());
+	ck_assert_uint_eq(threads.list[0].user_ticks, 100);
+	ck_assert(!dofi_live_threads_are_out(&threads));
+}
+END_TEST
+
 START_TEST(a_process_without_standard_input)
 {
 	without_stdin = true;
@@ -427,6 +442,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_thread_whose_state_is_not_known_may_be_inside, 0, 4);
 	tcase_add_loop_test(tc, a_status_without_the_count_of_sleeps, 0, 2);
 	tcase_add_test(tc, a_text_that_is_shorter_than_the_one_before);
+	tcase_add_test(tc, a_text_that_is_longer_than_any);
 	tcase_add_test(tc, a_process_without_standard_input);
 	tcase_add_test(tc, each_thread_has_to_be_out);
 	tcase_add_test(tc, the_caller_is_left_out);

@@ -501,6 +501,9 @@ START_TEST(a_broken_stream_breaks_the_connections_of_the_peer)
 		ck_assert(dofi_trylock(&eps[i].lock)); /* nobody holds it */
 		dofi_unlock(&eps[i].lock);
 	}
+	ia.cm.conns_size = 1; /* what lies behind the table is no connection */
+	conns[0].peer->severed.run(&conns[0].peer->severed);
+	ck_assert_int_eq(down[0], 1);
 }
 END_TEST
 
