@@ -33,16 +33,22 @@ static struct {
 	bool no_entry; /* there is an error, and no entry of it */
 } fabric;
 
+static struct fid_eq queue;
+static struct fi_ops_eq eq_ops;
+
 static int close_eq(struct fid *fid)
 {
-	(void)fid;
+	ck_assert_ptr_eq(fid, &queue.fid);
+	ck_assert_ptr_eq(queue.ops, &eq_ops); /* its own functions again */
 	fabric.closed++;
 	return 0;
 }
 
 static ssize_t read_eq(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
 {
-	(void)eq, (void)buf, (void)flags;
+	(void)buf;
+	ck_assert_ptr_eq(eq, events.eq);
+	ck_assert_uint_eq(flags, 0);
 	ck_assert_uint_ge(len, sizeof(struct fi_eq_entry));
 	if (fabric.first == fabric.last)
 		return -FI_EAGAIN;
@@ -55,7 +61,8 @@ static ssize_t read_eq(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 
 static ssize_t read_error(struct fid_eq *eq, struct fi_eq_err_entry *entry, uint64_t flags)
 {
-	(void)eq, (void)flags;
+	ck_assert_ptr_eq(eq, events.eq);
+	ck_assert_uint_eq(flags, 0);
 	if (fabric.no_entry)
 		return -FI_EAGAIN;
 	if (fabric.nameless) {
@@ -75,7 +82,8 @@ static ssize_t write_eq(struct fid_eq *eq, uint32_t event, const void *buf, size
 {
 	const struct fi_eq_err_entry *err = buf;
 
-	(void)eq, (void)flags;
+	ck_assert_ptr_eq(eq, events.eq);
+	ck_assert_uint_eq(flags, 0);
 	ck_assert_uint_eq(event, FI_NOTIFY);
 	if (fabric.write_answer)
 		return fabric.write_answer;
@@ -94,7 +102,8 @@ static struct fid_eq queue = {.fid.ops = &eq_fid_ops, .ops = &eq_ops};
 static int open_eq(struct fid_fabric *of, struct fi_eq_attr *attr, struct fid_eq **eq_p,
 		   void *context)
 {
-	(void)of;
+	ck_assert_ptr_eq(of, ia.fabric);
+	ck_assert_ptr_eq(context, &events);
 	queue.fid.context = context;
 	ck_assert_int_eq(attr->wait_obj, FI_WAIT_NONE); /* no thread sleeps on it */
 	if (fabric.open_answer)
@@ -106,7 +115,8 @@ static int open_eq(struct fid_fabric *of, struct fi_eq_attr *attr, struct fid_eq
 
 static int bind_it(struct fid *fid, struct fid *to, uint64_t flags)
 {
-	(void)fid, (void)flags;
+	ck_assert_ptr_eq(fid, &ia.shared_ep->fid);
+	ck_assert_uint_eq(flags, 0);
 	ck_assert_ptr_eq(to, &queue.fid);
 	return fabric.bind_answer;
 }
@@ -126,7 +136,8 @@ static ssize_t tell_on_eq(int err, int prov_err)
 
 static ssize_t read_cq(struct fid_cq *cq, void *buf, size_t count)
 {
-	(void)cq, (void)buf;
+	ck_assert_ptr_eq(cq, ia.cq);
+	ck_assert_ptr_null(buf);
 	ck_assert_uint_eq(count, 0);
 	if (fabric.first_read_err)
 		ck_assert_int_eq(tell_on_eq(fabric.first_read_err, 4112),
@@ -148,7 +159,7 @@ DAT_IA_HANDLE __wrap_dofi_obj_ia_handle(const struct dofi_obj *obj);
 void __wrap_dofi_evd_async(struct dofi_ia *of, DAT_EVENT_NUMBER number, void *handle,
 			   uint32_t reason)
 {
-	(void)reason;
+	ck_assert_uint_eq(reason, 0);
 	ck_assert_ptr_eq(of, &ia);
 	ck_assert_int_eq(number, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR);
 	ck_assert_ptr_eq(handle, &ia);
