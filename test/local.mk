@@ -628,7 +628,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_srq_SOURCES = %D%/unit/dto/check_srq.c %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_dto_check_srq_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_srq_LINK = $(LINK) -Wl,--wrap=malloc -Wl,--wrap=realloc \
-	-Wl,--wrap=aligned_alloc -Wl,--wrap=mmap -Wl,--wrap=dofi_random -Wl,--wrap=dofi_bounce_give
+	-Wl,--wrap=aligned_alloc -Wl,--wrap=mmap -Wl,--wrap=dofi_random -Wl,--wrap=dofi_bounce_give \
+	-Wl,--wrap=dofi_obj_free
 %C%_unit_dto_check_srq_LDADD = $(p2_libs)
 %C%_unit_dto_check_ud_SOURCES = %D%/unit/dto/check_ud.c $(t_headers)
 %C%_unit_dto_check_ud_CPPFLAGS = $(p2_cppflags)

@@ -73,6 +73,17 @@ void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offs
 	return no_maps ? MAP_FAILED : __real_mmap(at, size, prot, flags, fd, offset);
 }
 
+static unsigned int freed; /* SRQs */
+
+void __wrap_dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+void __real_dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+
+void __wrap_dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
+{
+	freed += type == DAT_HANDLE_TYPE_SRQ;
+	__real_dofi_obj_free(obj, type);
+}
+
 static const uint32_t *same_number; /* what is random otherwise */
 
 int __wrap_dofi_random(void *bytes, size_t size)
@@ -312,6 +323,7 @@ START_TEST(a_freed_srq_gives_its_receives_back)
 	for (int i = 0; i < 64; i++) {
 		ok(dofi_srq_free(new_srq(1024, 0)));
 		before = i ? before : mallinfo2().uordblks + mallinfo2().hblkhd;
+		ck_assert_uint_eq(freed, (unsigned int)i + 1);
 	}
 	/* Less than the receives of one SRQ */
 	ck_assert_uint_lt(mallinfo2().uordblks + mallinfo2().hblkhd,
@@ -406,6 +418,11 @@ START_TEST(the_counts_tell_the_receives)
 	}
 	ret_is(post(srq), DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ));
 	ck_assert_int_eq(fabric.taken, 3);
+	ck_assert_ptr_eq(param_of(srq).ia_handle, ia);
+	ck_assert_ptr_eq(param_of(srq).pz_handle, pz);
+	ck_assert_int_eq(param_of(srq).max_recv_dtos, 3);
+	ck_assert_int_eq(param_of(srq).low_watermark, 0);
+	ck_assert_int_eq(param_of(srq).srq_state, DAT_SRQ_STATE_OPERATIONAL);
 	ok(dofi_srq_free(srq));
 }
 END_TEST
