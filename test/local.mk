@@ -901,7 +901,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_lmr_SOURCES = %D%/unit/dto/check_lmr.c %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_dto_check_lmr_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_lmr_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close \
-	-Wl,--wrap=dofi_cookie_share -Wl,--wrap=dofi_cookie_unshare
+	-Wl,--wrap=dofi_cookie_share -Wl,--wrap=dofi_cookie_unshare -Wl,--wrap=dofi_obj_free
 %C%_unit_dto_check_lmr_LDADD = $(p2_libs)
 %C%_unit_dto_check_post_SOURCES = %D%/unit/dto/check_post.c $(t_headers)
 %C%_unit_dto_check_post_CPPFLAGS = $(p2_cppflags)
