@@ -666,7 +666,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	%D%/lib/t_hooks.h $(t_headers)
 %C%_unit_transport_check_live_threads_text_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_live_threads_text_LINK = $(LINK) -Wl,--wrap=open -Wl,--wrap=close \
-	-Wl,--wrap=opendir -Wl,--wrap=readdir -Wl,--wrap=closedir -Wl,--wrap=realloc
+	-Wl,--wrap=opendir -Wl,--wrap=readdir -Wl,--wrap=closedir -Wl,--wrap=realloc \
+	-Wl,--wrap=free
 %C%_unit_transport_check_live_threads_text_LDADD = $(p2_libs)
 %C%_unit_dto_check_control_SOURCES = %D%/unit/dto/check_control.c $(t_headers)
 %C%_unit_dto_check_control_CPPFLAGS = $(p2_cppflags)
@@ -702,7 +703,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_srq_SOURCES = %D%/unit/dto/check_srq.c %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_dto_check_srq_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_srq_LINK = $(LINK) -Wl,--wrap=malloc -Wl,--wrap=realloc \
-	-Wl,--wrap=aligned_alloc -Wl,--wrap=mmap -Wl,--wrap=dofi_random
+	-Wl,--wrap=aligned_alloc -Wl,--wrap=mmap -Wl,--wrap=dofi_random -Wl,--wrap=dofi_bounce_give \
+	-Wl,--wrap=dofi_obj_free
 %C%_unit_dto_check_srq_LDADD = $(p2_libs)
 %C%_unit_dto_check_ud_SOURCES = %D%/unit/dto/check_ud.c $(t_headers)
 %C%_unit_dto_check_ud_CPPFLAGS = $(p2_cppflags)
@@ -998,7 +1000,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_lmr_SOURCES = %D%/unit/dto/check_lmr.c %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_dto_check_lmr_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_lmr_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close \
-	-Wl,--wrap=dofi_cookie_share -Wl,--wrap=dofi_cookie_unshare
+	-Wl,--wrap=dofi_cookie_share -Wl,--wrap=dofi_cookie_unshare -Wl,--wrap=dofi_obj_free
 %C%_unit_dto_check_lmr_LDADD = $(p2_libs)
 %C%_unit_dto_check_post_SOURCES = %D%/unit/dto/check_post.c $(t_headers)
 %C%_unit_dto_check_post_CPPFLAGS = $(p2_cppflags)

@@ -29,8 +29,10 @@ static bool read_proc(pid_t pid, pid_t tid, const char *file, char *text, size_t
 		return false;
 	n = read(fd, text, size - 1);
 	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	return n > 0;
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return true;
 }
 
 /* Returns the letter of the state, 'X' for a thread that has ended, 0 if the state is not known. */

@@ -99,6 +99,17 @@ void __wrap_dofi_cookie_unshare(int share)
 	cookies.given++;
 }
 
+static unsigned int freed; /* LMRs */
+
+void __wrap_dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+void __real_dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+
+void __wrap_dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
+{
+	freed += type == DAT_HANDLE_TYPE_LMR;
+	__real_dofi_obj_free(obj, type);
+}
+
 /* --- */
 
 static void setup(void)
@@ -165,8 +176,11 @@ static void refuses(struct dofi_lmr *lmr, DAT_RETURN says)
 
 static void destroy(struct dofi_lmr *lmr)
 {
+	unsigned int before = freed;
+
 	ck_assert(dofi_obj_retire(&lmr->obj, true));
 	dofi_lmr_destroy(lmr);
+	ck_assert_uint_eq(freed, before + 1);
 }
 
 static bool is_visible(uint32_t context, struct dofi_ctx *ctx)

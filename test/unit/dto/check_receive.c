@@ -896,6 +896,18 @@ START_TEST(watermark_events_around_the_completion)
 }
 END_TEST
 
+/* An EP of an SRQ holds one receive at a time. */
+START_TEST(a_soft_mark_of_one_receive)
+{
+	begin(OF_SRQ);
+	ep.soft_mark = 1;
+	arrive(0, 0, 1, 0);
+	arrive(1, 0, 1, 0);
+	ck_assert_uint_eq(ep.soft_mark, 1); /* it was not exceeded */
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 2);
+}
+END_TEST
+
 /* DTO-140 */
 START_TEST(messages_have_the_order_of_their_connection)
 {
@@ -1120,6 +1132,7 @@ int main(void)
 	tcase_add_checked_fixture(of_srq, setup, teardown);
 	tcase_add_test(of_srq, the_slot_is_free_before_the_event);
 	tcase_add_test(of_srq, watermark_events_around_the_completion);
+	tcase_add_test(of_srq, a_soft_mark_of_one_receive);
 	tcase_add_test(of_srq, messages_have_the_order_of_their_connection);
 	tcase_add_test(of_srq, held_messages_return_their_buffers_at_the_end);
 	tcase_add_test(of_srq, an_incomplete_message_is_flushed);

@@ -73,6 +73,17 @@ void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offs
 	return no_maps ? MAP_FAILED : __real_mmap(at, size, prot, flags, fd, offset);
 }
 
+static unsigned int freed; /* SRQs */
+
+void __wrap_dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+void __real_dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+
+void __wrap_dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
+{
+	freed += type == DAT_HANDLE_TYPE_SRQ;
+	__real_dofi_obj_free(obj, type);
+}
+
 static const uint32_t *same_number; /* what is random otherwise */
 
 int __wrap_dofi_random(void *bytes, size_t size)
@@ -92,7 +103,19 @@ static struct {
 	ssize_t answer; /* to a receive */
 	const struct dofi_srq *refused;
 	struct dofi_wr *latest;
+	bool gathers; /* receives have bounce buffers */
+	int given;    /* so many were given back */
 } fabric;
+
+void __wrap_dofi_bounce_give(struct dofi_wr *wr, uint64_t length);
+
+void __wrap_dofi_bounce_give(struct dofi_wr *wr, uint64_t length)
+{
+	ck_assert_ptr_eq(wr, fabric.latest);
+	ck_assert_uint_eq(length, 0); /* no message has come */
+	wr->split = 0;
+	fabric.given++;
+}
 
 static int open_srq(struct dofi_srq *srq)
 {
@@ -113,6 +136,7 @@ static ssize_t take_receive(struct dofi_srq *srq, struct dofi_wr *wr)
 	ck_assert_ptr_eq(wr->srq, srq);
 	fabric.taken += !fabric.answer;
 	fabric.latest = wr;
+	wr->split = fabric.gathers;
 	return fabric.answer;
 }
 
@@ -299,6 +323,7 @@ START_TEST(a_freed_srq_gives_its_receives_back)
 	for (int i = 0; i < 64; i++) {
 		ok(dofi_srq_free(new_srq(1024, 0)));
 		before = i ? before : mallinfo2().uordblks + mallinfo2().hblkhd;
+		ck_assert_uint_eq(freed, (unsigned int)i + 1);
 	}
 	/* Less than the receives of one SRQ */
 	ck_assert_uint_lt(mallinfo2().uordblks + mallinfo2().hblkhd,
@@ -393,12 +418,18 @@ START_TEST(the_counts_tell_the_receives)
 	}
 	ret_is(post(srq), DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ));
 	ck_assert_int_eq(fabric.taken, 3);
+	ck_assert_ptr_eq(param_of(srq).ia_handle, ia);
+	ck_assert_ptr_eq(param_of(srq).pz_handle, pz);
+	ck_assert_int_eq(param_of(srq).max_recv_dtos, 3);
+	ck_assert_int_eq(param_of(srq).low_watermark, 0);
+	ck_assert_int_eq(param_of(srq).srq_state, DAT_SRQ_STATE_OPERATIONAL);
 	ok(dofi_srq_free(srq));
 }
 END_TEST
 
 START_TEST(a_refused_receive_is_not_counted)
 {
+	static DAT_LMR_TRIPLET iov[5];
 	DAT_SRQ_HANDLE srq = new_srq(1, 0);
 
 	fabric.answer = -FI_ENOMEM;
@@ -408,9 +439,33 @@ START_TEST(a_refused_receive_is_not_counted)
 	ret_is(dofi_srq_post_recv(srq, 2, NULL, (DAT_DTO_COOKIE){0}), DOFI_BAD_ARG(2));
 	ret_is(dofi_srq_post_recv(srq, 1, NULL, (DAT_DTO_COOKIE){0}), DOFI_BAD_ARG(2));
 	ret_is(dofi_srq_post_recv(srq, -1, NULL, (DAT_DTO_COOKIE){0}), DOFI_BAD_ARG(2));
+	ret_is(dofi_srq_post_recv(srq, -1, iov, (DAT_DTO_COOKIE){0}), DOFI_BAD_ARG(2));
+	ret_is(dofi_srq_post_recv(srq, 5, iov, (DAT_DTO_COOKIE){0}), DOFI_BAD_ARG(2));
 	fabric.answer = 0;
 	ok(post(srq)); /* into the only slot */
 	ok(dofi_srq_free(srq));
+}
+END_TEST
+
+/* Of a receive that is refused at once, refused later, or still waits when the SRQ ends. */
+START_TEST(the_buffer_of_a_receive_is_given_back)
+{
+	DAT_SRQ_HANDLE srq = new_srq(1, 0);
+
+	fabric.gathers = true;
+	fabric.answer = _i ? -FI_EAGAIN : -FI_ENOMEM;
+	ck_assert_int_eq(post(srq) == DAT_SUCCESS, _i != 0);
+	ck_assert_int_eq(fabric.given, !_i); /* one that waits keeps it */
+	if (_i == 1) {
+		int fd = t_capture(STDERR_FILENO);
+
+		fabric.answer = -FI_EIO;
+		dofi_srq_retry(&((struct dofi_srq *)srq)->stall);
+		ck_assert_int_eq(fabric.given, 1);
+		ck_assert_ptr_nonnull(strstr(t_captured(fd), "the SRQ lacks it from now on"));
+	}
+	ok(dofi_srq_free(srq));
+	ck_assert_int_eq(fabric.given, 1);
 }
 END_TEST
 
@@ -680,6 +735,7 @@ int main(void)
 	tcase_add_test(tcase, an_srq_of_an_EP_is_not_freed);
 	tcase_add_test(tcase, the_counts_tell_the_receives);
 	tcase_add_test(tcase, a_refused_receive_is_not_counted);
+	tcase_add_loop_test(tcase, the_buffer_of_a_receive_is_given_back, 0, 3);
 	tcase_add_test(tcase, receives_wait_for_room);
 	tcase_add_test(tcase, receives_that_wait_again_wait_alone);
 	tcase_add_test(tcase, receives_that_wait_end_with_their_srq);

@@ -31,18 +31,25 @@ static struct {
 	int first, last;
 	bool nameless; /* errors have no number */
 	bool no_entry; /* there is an error, and no entry of it */
+	ssize_t no_entry_answer;
 } fabric;
+
+static struct fid_eq queue;
+static struct fi_ops_eq eq_ops;
 
 static int close_eq(struct fid *fid)
 {
-	(void)fid;
+	ck_assert_ptr_eq(fid, &queue.fid);
+	ck_assert_ptr_eq(queue.ops, &eq_ops); /* its own functions again */
 	fabric.closed++;
 	return 0;
 }
 
 static ssize_t read_eq(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
 {
-	(void)eq, (void)buf, (void)flags;
+	(void)buf;
+	ck_assert_ptr_eq(eq, events.eq);
+	ck_assert_uint_eq(flags, 0);
 	ck_assert_uint_ge(len, sizeof(struct fi_eq_entry));
 	if (fabric.first == fabric.last)
 		return -FI_EAGAIN;
@@ -55,9 +62,10 @@ static ssize_t read_eq(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 
 static ssize_t read_error(struct fid_eq *eq, struct fi_eq_err_entry *entry, uint64_t flags)
 {
-	(void)eq, (void)flags;
+	ck_assert_ptr_eq(eq, events.eq);
+	ck_assert_uint_eq(flags, 0);
 	if (fabric.no_entry)
-		return -FI_EAGAIN;
+		return fabric.no_entry_answer;
 	if (fabric.nameless) {
 		fabric.first++;
 		return 1; /* any positive number is a success */
@@ -75,7 +83,8 @@ static ssize_t write_eq(struct fid_eq *eq, uint32_t event, const void *buf, size
 {
 	const struct fi_eq_err_entry *err = buf;
 
-	(void)eq, (void)flags;
+	ck_assert_ptr_eq(eq, events.eq);
+	ck_assert_uint_eq(flags, 0);
 	ck_assert_uint_eq(event, FI_NOTIFY);
 	if (fabric.write_answer)
 		return fabric.write_answer;
@@ -94,7 +103,8 @@ static struct fid_eq queue = {.fid.ops = &eq_fid_ops, .ops = &eq_ops};
 static int open_eq(struct fid_fabric *of, struct fi_eq_attr *attr, struct fid_eq **eq_p,
 		   void *context)
 {
-	(void)of;
+	ck_assert_ptr_eq(of, ia.fabric);
+	ck_assert_ptr_eq(context, &events);
 	queue.fid.context = context;
 	ck_assert_int_eq(attr->wait_obj, FI_WAIT_NONE); /* no thread sleeps on it */
 	if (fabric.open_answer)
@@ -106,7 +116,8 @@ static int open_eq(struct fid_fabric *of, struct fi_eq_attr *attr, struct fid_eq
 
 static int bind_it(struct fid *fid, struct fid *to, uint64_t flags)
 {
-	(void)fid, (void)flags;
+	ck_assert_ptr_eq(fid, &ia.shared_ep->fid);
+	ck_assert_uint_eq(flags, 0);
 	ck_assert_ptr_eq(to, &queue.fid);
 	return fabric.bind_answer;
 }
@@ -126,7 +137,8 @@ static ssize_t tell_on_eq(int err, int prov_err)
 
 static ssize_t read_cq(struct fid_cq *cq, void *buf, size_t count)
 {
-	(void)cq, (void)buf;
+	ck_assert_ptr_eq(cq, ia.cq);
+	ck_assert_ptr_null(buf);
 	ck_assert_uint_eq(count, 0);
 	if (fabric.first_read_err)
 		ck_assert_int_eq(tell_on_eq(fabric.first_read_err, 4112),
@@ -148,7 +160,7 @@ DAT_IA_HANDLE __wrap_dofi_obj_ia_handle(const struct dofi_obj *obj);
 void __wrap_dofi_evd_async(struct dofi_ia *of, DAT_EVENT_NUMBER number, void *handle,
 			   uint32_t reason)
 {
-	(void)reason;
+	ck_assert_uint_eq(reason, 0);
 	ck_assert_ptr_eq(of, &ia);
 	ck_assert_int_eq(number, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR);
 	ck_assert_ptr_eq(handle, &ia);
@@ -269,6 +281,7 @@ START_TEST(an_error_that_cannot_be_read)
 	open_it();
 	have(FI_EIO, 1);
 	fabric.no_entry = true;
+	fabric.no_entry_answer = _i ? 0 : -FI_EAGAIN;
 	ck_assert_int_eq(dofi_async_errors_poll(&ia, &events), 0);
 	ck_assert_int_eq(told, 0);
 	dofi_async_errors_close(&ia, &events);
@@ -317,7 +330,58 @@ START_TEST(one_round_reads_a_limited_number_of_events)
 }
 END_TEST
 
+/* The first one was told. */
+START_TEST(the_errors_of_an_endpoint_are_counted)
+{
+	char text[64];
+	int fd = t_capture(STDERR_FILENO);
+
+	dofi_log_set_level("info");
+	open_it();
+	for (int i = 0; i < _i; i++)
+		have(FI_EIO, 1);
+	dofi_async_errors_poll(&ia, &events);
+	dofi_async_errors_close(&ia, &events);
+	snprintf(text, sizeof(text), "the fabric reported %d errors that belong", _i);
+	ck_assert_int_eq(strstr(t_captured(fd), text) != NULL, _i > 1);
+}
+END_TEST
+
 /* --- a provider that ends the process when it can't write --- */
+
+/* It is known, and the rounds do not report it again. */
+START_TEST(an_error_of_the_first_read_that_cannot_be_written)
+{
+	ia.quirks = DOFI_QUIRK_FATAL_EVENT;
+	open_it();
+	fabric.first_read_err = FI_ENOMEM;
+	fabric.write_answer = -FI_ENOMEM;
+	fabric.no_entry = true;
+	fabric.no_entry_answer = _i ? 0 : -FI_EAGAIN;
+	ck_assert_int_eq(dofi_async_errors_begin(&ia, &events), -FI_ENOMEM);
+	ck_assert_int_eq(dofi_async_errors_poll(&ia, &events), 0);
+	ck_assert_int_eq(told, 0);
+	dofi_async_errors_close(&ia, &events);
+}
+END_TEST
+
+/* Its table of functions is shorter, and what lies behind it is none of them. */
+START_TEST(the_event_queue_of_another_release)
+{
+	struct fi_ops_eq shorter = eq_ops;
+
+	shorter.size = offsetof(struct fi_ops_eq, strerror);
+	shorter.strerror = (__typeof__(shorter.strerror))(void *)exit; /* not a function of it */
+	queue.ops = &shorter;
+	ia.quirks = DOFI_QUIRK_FATAL_EVENT;
+	open_it();
+	ck_assert_ptr_eq(queue.ops, &events.ops);
+	ck_assert_ptr_eq((void *)events.ops.read, (void *)eq_ops.read);
+	ck_assert_ptr_eq((void *)events.ops.readerr, (void *)eq_ops.readerr);
+	ck_assert_ptr_null((void *)events.ops.strerror);
+	queue.ops = &eq_ops;
+}
+END_TEST
 
 START_TEST(a_failed_event_write_is_reported_and_succeeds)
 {
@@ -384,7 +448,10 @@ int main(void)
 	tcase_add_test(tc, a_peer_that_died_is_no_error_of_the_provider);
 	tcase_add_test(tc, other_events_are_skipped);
 	tcase_add_test(tc, an_error_without_a_number);
-	tcase_add_test(tc, an_error_that_cannot_be_read);
+	tcase_add_loop_test(tc, an_error_that_cannot_be_read, 0, 2);
+	tcase_add_loop_test(tc, the_errors_of_an_endpoint_are_counted, 0, 4);
+	tcase_add_loop_test(tc, an_error_of_the_first_read_that_cannot_be_written, 0, 2);
+	tcase_add_test(tc, the_event_queue_of_another_release);
 	tcase_add_test(tc, one_round_reads_a_limited_number_of_events);
 	tcase_add_test(tc, a_failed_event_write_is_reported_and_succeeds);
 	tcase_add_test(tc, other_results_of_the_event_write_remain);

@@ -51,6 +51,20 @@ void *__wrap_realloc(void *block, size_t size)
 	return no_memory ? NULL : __real_realloc(block, size);
 }
 
+static const void *list_to_free;
+
+T_STAND_IN void __wrap_free(void *block);
+void __real_free(void *block);
+
+void __wrap_free(void *block)
+{
+	if (block == list_to_free)
+		list_to_free = NULL;
+	__real_free(block);
+}
+
+static bool without_stdin; /* so the next descriptor is 0 */
+
 static int file_of(const char *text)
 {
 	size_t size = strlen(text);
@@ -58,6 +72,11 @@ static int file_of(const char *text)
 
 	ck_assert_int_eq(write(fd, text, size), (ssize_t)size);
 	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+	if (without_stdin && fd) {
+		ck_assert_int_eq(dup2(fd, 0), 0);
+		__real_close(fd);
+		fd = 0;
+	}
 	ck_assert_int_lt(fd, FDS);
 	is_ours[fd] = true;
 	opened++;
@@ -182,7 +201,9 @@ static void teardown(void)
 {
 	ck_assert_uint_eq(opened, closed);
 	ck_assert_uint_eq(dirs_opened, dirs_closed);
+	list_to_free = threads.list;
 	dofi_live_threads_free(&threads);
+	ck_assert_ptr_null(list_to_free);
 	ck_assert_ptr_null(threads.list);
 	ck_assert_uint_eq(threads.n + threads.room, 0);
 }
@@ -256,6 +277,46 @@ START_TEST(a_thread_whose_state_is_not_known_may_be_inside)
 	ck_assert(!dofi_live_threads_are_out(&threads));
 	ck_assert(!note());
 	ck_assert_uint_eq(opened, closed);
+}
+END_TEST
+
+/* Each text ends where the kernel's ends, whatever was read before. */
+START_TEST(a_text_that_is_shorter_than_the_one_before)
+{
+	struct thread *thread = add(PID, TID, 'R');
+	char text[400];
+
+	ck_assert(note());
+	snprintf(text, sizeof(text), "%s%200s) S 1 2 3 4 5 6 7 8 9 10 11 12", thread->text, "");
+	thread->stat = text;
+	ck_assert(dofi_live_threads_are_out(&threads));
+	thread->stat = thread->text;
+	ck_assert(!dofi_live_threads_are_out(&threads));
+}
+END_TEST
+
+/* What does not fit is not read, and the fields are at the beginning. */
+START_TEST(a_text_that_is_longer_than_any)
+{
+	static char text[8192];
+	struct thread *thread = add(PID, TID, 'R');
+
+	memset(text, ' ', sizeof(text) - 1);
+	memcpy(text, thread->text, strlen(thread->text));
+	thread->stat = text;
+	ck_assert(note());
+	ck_assert_uint_eq(threads.list[0].user_ticks, 100);
+	ck_assert(!dofi_live_threads_are_out(&threads));
+}
+END_TEST
+
+START_TEST(a_process_without_standard_input)
+{
+	without_stdin = true;
+	add(PID, TID, 'R');
+	ck_assert(note());
+	ck_assert_uint_eq(threads.list[0].sleeps, 200);
+	ck_assert_uint_eq(opened, 2);
 }
 END_TEST
 
@@ -380,6 +441,9 @@ int main(void)
 	tcase_add_loop_test(tc, a_thread_that_has_ended_is_out, 0, 2);
 	tcase_add_loop_test(tc, a_thread_whose_state_is_not_known_may_be_inside, 0, 4);
 	tcase_add_loop_test(tc, a_status_without_the_count_of_sleeps, 0, 2);
+	tcase_add_test(tc, a_text_that_is_shorter_than_the_one_before);
+	tcase_add_test(tc, a_text_that_is_longer_than_any);
+	tcase_add_test(tc, a_process_without_standard_input);
 	tcase_add_test(tc, each_thread_has_to_be_out);
 	tcase_add_test(tc, the_caller_is_left_out);
 	tcase_add_loop_test(tc, a_process_that_cannot_be_listed, 0, 4);

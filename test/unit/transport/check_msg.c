@@ -88,8 +88,8 @@ void __wrap_dofi_conn_proceeds(struct dofi_conn *of)
 void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, uint8_t status,
 			  enum dofi_reason tell_peer)
 {
-	(void)status;
-	(void)tell_peer;
+	ck_assert_uint_eq(status, DAT_DTO_ERR_FLUSHED);
+	ck_assert_int_eq(tell_peer, DOFI_REASON_ERROR);
 	ck_assert_uint_eq(event, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
 	of->state = DOFI_CONN_ENDING;
 }
@@ -131,6 +131,7 @@ static struct fid_ep shared_queue;
 static int bound_queues;
 static size_t receive_contexts;   /* of the endpoint */
 static size_t asked_tx, asked_rx; /* lengths of its queues */
+static in_port_t asked_port;
 
 static int fid_bind(struct fid *fid, struct fid *to, uint64_t flags)
 {
@@ -157,6 +158,7 @@ static int make(struct fid_domain *of, struct fi_info *like, struct fid_ep **fep
 	ck_assert_ptr_eq(context, (void *)(uintptr_t)conn.id);
 	asked_tx = like->tx_attr->size;
 	asked_rx = like->rx_attr->size;
+	asked_port = like->src_addr ? ((const struct sockaddr_in *)like->src_addr)->sin_port : 0;
 	if (!request) {
 		ck_assert_uint_eq(like->dest_addrlen, chan.peer.fabric_name_size);
 		ck_assert_mem_eq(like->dest_addr, chan.peer.fabric_name, like->dest_addrlen);
@@ -463,6 +465,7 @@ START_TEST(another_port_is_tried_if_one_is_in_use)
 {
 	struct sockaddr_in here = {.sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_storage longest = {0};
 
 	ia.quirks = DOFI_QUIRK_QUEUE_PAIRS | DOFI_QUIRK_TCP_PORTS;
 	info.src_addr = &here;
@@ -475,13 +478,21 @@ START_TEST(another_port_is_tried_if_one_is_in_use)
 	ck_assert_int_eq(closed, 2);
 	ck_assert_int_ge(conn.reserved_port, 0);
 	ck_assert_uint_eq(here.sin_port, 0); /* the address of the IA */
+	ck_assert_uint_ne(asked_port, 0);
 	trans->disconnect(&conn);
 	closed_ia_leaves_nothing();
 	connect_errs = 1000;
 	ck_assert_int_eq(trans->connect(&conn), -FI_EADDRINUSE);
 	closed_ia_leaves_nothing();
-	/* an address of a form that is not known is left to the fabric */
+	/* the longest address */
 	connect_errs = 0;
+	memcpy(&longest, &here, sizeof(here));
+	info.src_addr = &longest;
+	info.src_addrlen = sizeof(longest);
+	ck_assert_int_eq(trans->connect(&conn), 0);
+	ck_assert_int_ge(conn.reserved_port, 0);
+	trans->disconnect(&conn);
+	/* an address of a form that is not known is left to the fabric */
 	info.src_addrlen = sizeof(struct sockaddr_storage) + 1;
 	ck_assert_int_eq(trans->connect(&conn), 0);
 	ck_assert_int_lt(conn.reserved_port, 0);
@@ -602,6 +613,19 @@ START_TEST(a_request_that_has_gone_is_ignored)
 	ck_assert(dofi_conn_is_ending(&conn));
 	trans->disconnect(&conn);
 	closed_ia_leaves_nothing();
+}
+END_TEST
+
+/* Its connection has a path already, or uses shared memory. */
+START_TEST(a_second_request_is_refused)
+{
+	conn.fep = _i ? NULL : &endpoint;
+	conn.over_memory = _i;
+	request_comes();
+	ck_assert_int_eq(rejected, 1);
+	ck_assert_int_eq(made, 0);
+	ck_assert_uint_eq(ia.counters[DOFI_CNT_IA_DATA_STRAY], 1);
+	ck_assert(!dofi_conn_is_ending(&conn));
 }
 END_TEST
 
@@ -930,7 +954,10 @@ START_TEST(an_event_is_for_the_connection_of_its_endpoint)
 	happens.err = cases[_i].err;
 	happens.none = cases[_i].none;
 	conn.fep = endpoints[cases[_i].endpoint];
+	conn.reserved_port = dup(STDERR_FILENO);
 	trans->poll_events(&ia);
+	/* a port is needed until the path is up */
+	ck_assert_int_eq(conn.reserved_port < 0, cases[_i].ups);
 	ck_assert_int_eq(happens.ups, cases[_i].ups);
 	ck_assert_int_eq(happens.downs, cases[_i].downs);
 	ck_assert_int_eq(happens.down_err, cases[_i].down_err);
@@ -1351,6 +1378,7 @@ int main(void)
 	tcase_add_test(tc, queues_have_room_for_requests_of_the_library);
 	tcase_add_test(tc, queues_are_no_longer_than_the_device_s);
 	tcase_add_loop_test(tc, a_request_without_a_token_is_refused, 0, 2);
+	tcase_add_loop_test(tc, a_second_request_is_refused, 0, 2);
 	tcase_add_loop_test(tc, nothing_stays_of_an_open_that_fails, 0, 4);
 	tcase_add_test(tc, a_port_in_use_is_tried_again);
 	tcase_add_test(tc, a_refused_connect_leaves_nothing);

@@ -39,6 +39,7 @@ static struct {
 	int inserted, removed, closed;
 	bool full;
 	fi_addr_t last; /* the address that was removed */
+	size_t name_length;
 } fabric;
 
 static int insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
@@ -50,6 +51,7 @@ static int insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *
 	if (fabric.full)
 		return 0;
 	*fi_addr = *(const uint8_t *)addr; /* as the name begins */
+	fabric.name_length = strnlen(addr, 2 * DOFI_FABRIC_NAME_MAX);
 	fabric.inserted++;
 	return 1;
 }
@@ -501,6 +503,9 @@ START_TEST(a_broken_stream_breaks_the_connections_of_the_peer)
 		ck_assert(dofi_trylock(&eps[i].lock)); /* nobody holds it */
 		dofi_unlock(&eps[i].lock);
 	}
+	ia.cm.conns_size = 1; /* what lies behind the table is no connection */
+	conns[0].peer->severed.run(&conns[0].peer->severed);
+	ck_assert_int_eq(down[0], 1);
 }
 END_TEST
 
@@ -541,8 +546,18 @@ START_TEST(the_longest_name)
 	memset(details->fabric_name, 'x', DOFI_FABRIC_NAME_MAX);
 	ck_assert_int_eq(dofi_peer_take(&peers, &conns[0]), 0);
 	ck_assert_uint_eq(strlen(shm[0].name), DOFI_FABRIC_NAME_MAX);
+	ck_assert_uint_eq(fabric.name_length, DOFI_FABRIC_NAME_MAX);
 	ck_assert_uint_eq(conns[0].peer->name_size, DOFI_FABRIC_NAME_MAX);
 	ck_assert_mem_eq(conns[0].peer->name, details->fabric_name, DOFI_FABRIC_NAME_MAX);
+}
+END_TEST
+
+START_TEST(a_name_without_bytes)
+{
+	ck_assert_int_eq(dofi_peer_take(&peers, &conns[0]), 0);
+	ck_assert_str_eq(shm[0].name, "");
+	ck_assert_uint_eq(fabric.name_length, 0);
+	ck_assert_uint_eq(conns[0].peer->name_size, 0);
 }
 END_TEST
 
@@ -622,6 +637,7 @@ int main(void)
 	tcase_add_test(tc, a_broken_stream_breaks_the_connections_of_the_peer);
 	tcase_add_loop_test(tc, the_process_of_a_peer_is_watched, 0, 2);
 	tcase_add_test(tc, the_longest_name);
+	tcase_add_test(tc, a_name_without_bytes);
 	tcase_add_test(tc, the_region_of_a_peer_is_checked);
 	tcase_add_test(tc, peer_is_closed_before_the_deferred_end);
 	suite_add_tcase(suite, tc);
