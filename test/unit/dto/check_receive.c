@@ -1085,12 +1085,9 @@ START_TEST(an_event_outlives_its_SRQ)
 }
 END_TEST
 
-int main(void)
+/* Receives of an EP and of an SRQ */
+static void add_both(TCase *both)
 {
-	Suite *suite = suite_create("receive");
-	TCase *both = tcase_create("both"), *of_ep = tcase_create("ep"),
-	      *of_srq = tcase_create("srq");
-
 	tcase_add_checked_fixture(both, setup, teardown);
 	tcase_add_loop_test(both, each_receive_has_its_event, 0, KINDS);
 	tcase_add_loop_test(both, the_first_receive_event_follows_established, 0, KINDS);
@@ -1117,6 +1114,15 @@ int main(void)
 	tcase_add_loop_test(both, a_message_that_waits_brings_its_credits_later, 0, KINDS);
 	tcase_add_loop_test(both, a_message_that_waits_keeps_its_length, 0, KINDS);
 	tcase_add_loop_test(both, a_receive_without_a_buffer_is_not_given, 0, KINDS);
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("receive");
+	TCase *both = tcase_create("both"), *of_ep = tcase_create("ep"),
+	      *of_srq = tcase_create("srq");
+
+	add_both(both);
 	suite_add_tcase(suite, both);
 	tcase_add_checked_fixture(of_ep, setup, teardown);
 	tcase_add_test(of_ep, a_completion_with_the_lock_held);
