@@ -91,10 +91,12 @@ static bool put_hello(struct dofi_chan *chan)
 	return true;
 }
 
-/* What an earlier dial has left of HELLOs and a session is replaced before it is used. */
+/* All of an earlier dial is replaced before it is used. But its keys do not stay until then. */
 void dofi_handshake_begin(struct dofi_chan *chan)
 {
 	chan->step = DOFI_STEP_HELLO;
+	memset(&chan->shake, 0, sizeof(chan->shake));
+	memset(&chan->session, 0, sizeof(chan->session));
 	chan->shake.port = dofi_addr_port(&chan->names[0].addr);
 	if (!put_hello(chan))
 		dofi_chan_close(chan, -EIO, false);
