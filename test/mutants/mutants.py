@@ -13,6 +13,7 @@ import concurrent.futures
 import csv
 import difflib
 import hashlib
+import itertools
 import os
 import pathlib
 import re
@@ -53,6 +54,7 @@ os.close(_writer)
 LEAST_LIMIT = int(os.environ.get("MUTANTS_LIMIT", "60"))
 # Seconds of one case, when the machine is not busy
 CASE_LIMIT = "20"
+SAME_CODE = "the compiler makes the same code of it"
 DEPTHS = ("unit", "conform", "fault", "all")
 FIELDS = ("mutant", "result", "by", "seconds", "line", "change")
 
@@ -234,6 +236,24 @@ class Copy:
                                       stdout=log, stderr=log, stdin=NOTHING,
                                       env=self.environment, check=False).returncode
 
+    def code_of(self, file):
+        """The machine code that the compiler makes of the file, optimised."""
+        plan = subprocess.run(["make", "-n", "V=1", "CFLAGS=-O2 -g0 -w", "-W",
+                               str(self.tree / file), *self.products], cwd=self.build,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=NOTHING,
+                              env=self.environment, check=False).stdout.decode()
+        target = self.log / "code.o"
+        code = []
+        for line in plan.replace("\\\n", " ").splitlines():
+            if line.endswith(file) or f"{file} " in line:
+                command = re.sub(r" -M\w+( [^- ]\S*)?", "", line)
+                command, n = re.subn(r" -o \S+\.o\b", f" -o '{target}'", command)
+                if n and " -c " in command and "libtool" not in command:
+                    target.unlink(missing_ok=True)
+                    self.sh(command, "code")
+                    code.append(target.read_bytes())
+        return code
+
     def write(self, file, text):
         """Writes the file in place, newer than all that make has built from it."""
         path = self.tree / file
@@ -410,12 +430,25 @@ class Worker:
                         return failed
         return None
 
+    def is_same_code(self, mutant, original, changed):
+        """Whether the compiler makes the same code of both. The copy has the changed file."""
+        code = self.copy.code_of(mutant.file)
+        self.copy.write(mutant.file, original)
+        same = code and code == self.copy.code_of(mutant.file)
+        self.copy.write(mutant.file, changed)
+        return same
+
     def try_mutant(self, mutant, passed):
         """Returns the result and the test that gave it, and restores the copy."""
         original = (self.copy.tree / mutant.file).read_text()
-        self.copy.write(mutant.file, changes.apply(mutant, original))
+        changed = changes.apply(mutant, original)
+        groups = self.plan.tests_of(mutant.file, passed)
+        self.copy.write(mutant.file, changed)
         try:
-            failed = self.first_failure(self.plan.tests_of(mutant.file, passed))
+            failed = self.first_failure(itertools.islice(groups, 2))
+            if not failed and self.is_same_code(mutant, original, changed):
+                return "equivalent", SAME_CODE
+            failed = failed or self.first_failure(groups)
         finally:
             self.copy.write(mutant.file, original)
         if failed == "compiler":

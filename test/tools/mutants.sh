@@ -49,6 +49,9 @@ int fits(int length, int limit)
 		return calls;
 	if (length < 0)
 		return 0;
+#ifdef NEVER
+	length++;
+#endif
 	while (length == 12345)
 		length = 1;
 	return length <= limit;
@@ -137,6 +140,14 @@ skips_equivalent() {
 		grep '^# 0 mutants ran' "$t_dir/log"
 }
 
+# A change of what is not compiled
+finds_the_same_code() {
+	name=$(name_of arithmetic 'length++')
+	run_mutants --only "^$name\$" &&
+		result_of "$name" | grep -x 'equivalent the compiler makes the same code of it' &&
+		grep '^# 0 mutants ran' "$t_dir/log"
+}
+
 # The compiler rejects a variable without a value.
 does_not_count_what_does_not_compile() {
 	name=$(name_of drop-set 'calls = 12345')
@@ -207,6 +218,7 @@ t_run 'a mutant is shown as a diff' shows_one_line
 t_run 'a mutant that a test notices is killed' kills
 t_run 'one that no test notices survives' lets_survive
 t_run 'an equivalent one is skipped' skips_equivalent
+t_run 'one of which the compiler makes the same code is equivalent' finds_the_same_code
 t_run 'one that does not compile does not count' does_not_count_what_does_not_compile
 t_run 'one that hangs is killed by time' kills_by_time
 t_run 'a run that was stopped goes on' resumes
