@@ -1595,7 +1595,8 @@ check-verbs check-verbs-smoke: all $(conform_tests) $(fault_tests)
 	$(SHELL) %D%/run-env $(srcdir)/%D%/verbs/matrix $$smoke
 
 # Changes one place of the sources at a time, in a copy, and tells which test notices it. See
-# test/mutants/README.md.
+# test/mutants/README.md. An index beyond an array ends a mutant, as in the builds with UBSan.
+TRAPS = -fsanitize=bounds -fsanitize-undefined-trap-on-error
 N = 100
 SEED = 1
 DEPTH = all
@@ -1605,7 +1606,8 @@ AT_A_TIME = 2
 WORK = $(abs_builddir)/%D%/mutants/work
 check-mutants:
 	@$(srcdir)/%D%/mutants/mutants.py --source '$(abs_srcdir)' --work '$(WORK)' \
-		--configure "$$(./config.status --config | sed "s/'*--enable-werror'*//")" --n '$(N)' --seed '$(SEED)' \
+		--configure "$$(./config.status --config | sed "s/'*--enable-werror'*//") CFLAGS='$(CFLAGS) $(TRAPS)'" \
+		--n '$(N)' --seed '$(SEED)' \
 		--depth '$(DEPTH)' --workers '$(WORKERS)' --jobs '$(JOBS)' --at-a-time '$(AT_A_TIME)' \
 		$(if $(ONLY),--only '$(ONLY)') $(if $(RESUME),--resume) $(if $(AGAIN),--again) \
 		--products '$(lib_LTLIBRARIES) $(filter-out %D%/fuzz/% %D%/efa/%,$(check_LTLIBRARIES)) $(helper_programs)' \

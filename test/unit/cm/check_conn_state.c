@@ -1792,6 +1792,22 @@ START_TEST(a_count_of_the_peer_reaches_the_srq)
 }
 END_TEST
 
+START_TEST(a_question_for_the_count_tells_none)
+{
+	static struct dofi_srq srq = {.obj.ia = &ia};
+
+	reach(ESTABLISHED);
+	conn->peer_count = 7;
+	conn->count_told = 4;
+	ep.srq = &srq;
+	hear(DOFI_MSG_COUNT, 0, 42);
+	ck_assert_uint_eq(conn->peer_count, 7);
+	ck_assert_uint_eq(conn->count_told, 4);
+	ck_assert_str_eq(trace, "COUNTED");
+	ep.srq = NULL;
+}
+END_TEST
+
 START_TEST(only_its_own_messages_change_a_connection)
 {
 	static const struct {
@@ -2150,6 +2166,7 @@ static void add_late_messages(Suite *suite)
 	tcase_add_loop_test(tc, a_late_count_settles_the_connection, 0, 8);
 	tcase_add_loop_test(tc, a_count_is_noted_until_the_end_is_carried_out, 0, 2);
 	tcase_add_loop_test(tc, a_count_of_the_peer_reaches_the_srq, 0, 3);
+	tcase_add_test(tc, a_question_for_the_count_tells_none);
 	tcase_add_loop_test(tc, only_its_own_messages_change_a_connection, 0, 5);
 	tcase_add_test(tc, no_peer_takes_back_what_it_was_asked_for);
 	tcase_add_loop_test(tc, an_accepted_connection_waits_for_the_peer, 0, 4);
