@@ -1619,11 +1619,13 @@ check-mutants:
 # tools/untaken.tsv does not explain.
 COVERAGE = $(unit_tests) $(conform_tests) $(without_tests) $(fault_tests)
 OVER = shm
+# for make, too, which would inherit a CC= of its command line
+COVERED = CC='$(CC) --coverage' CFLAGS='-O0 -g'
 coverage:
 	@mkdir -p %D%/coverage && cd %D%/coverage && { test -f config.status || \
-		'$(abs_srcdir)/configure' CC='$(CC) --coverage' CFLAGS='-O0 -g' >configure.out; }
+		'$(abs_srcdir)/configure' $(COVERED) >configure.out; }
 	@find %D%/coverage -name '*.gcda' -exec rm -f {} +
-	-$(MAKE) $(AM_MAKEFLAGS) -C %D%/coverage check TESTS='$(COVERAGE)' >%D%/coverage/check.out
+	-$(MAKE) $(AM_MAKEFLAGS) $(COVERED) -C %D%/coverage check TESTS='$(COVERAGE)' >%D%/coverage/check.out
 	@sed -n '/^# \(TOTAL\|FAIL\|ERROR\):/p' %D%/coverage/check.out
 	@cd %D%/coverage && for fabric in $(OVER); do for suite in 12 20; do \
 		CK_TAP_LOG_FILE_NAME=- $(SHELL) test/run-env $(SHELL) '$(abs_srcdir)/%D%/over.sh' $$fabric $$suite \
