@@ -32,7 +32,7 @@
 
 /* A freed object is used again after so many others of its type were freed, or so many bytes. */
 #define QUARANTINE       256u
-#define QUARANTINE_BYTES (512u * 1024)
+#define QUARANTINE_BYTES ((size_t)512 * 1024)
 #define OBJ_ALIGN        64u
 #define CHUNK_MIN        65536u
 
