@@ -788,7 +788,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	-Wl,--wrap=dofi_rma_write_data -Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_ctrl_arrived \
 	-Wl,--wrap=fi_freeinfo -Wl,--wrap=dofi_wait_kick
 %C%_unit_transport_check_msg_LDADD = $(p2_libs)
-%C%_unit_transport_check_msg_arguments_SOURCES = %D%/unit/transport/check_msg_arguments.c $(t_headers)
+%C%_unit_transport_check_msg_arguments_SOURCES = %D%/unit/transport/check_msg_arguments.c %D%/unit/transport/noted_call.h \
+	$(t_headers)
 %C%_unit_transport_check_msg_arguments_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_msg_arguments_LINK = $(LINK) -Wl,--wrap=dofi_rma_ctrl -Wl,--wrap=dofi_credit_write \
 	-Wl,--wrap=dofi_reap_done
@@ -813,7 +814,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_rdm_post_SOURCES = %D%/unit/transport/check_rdm_post.c $(t_headers)
 %C%_unit_transport_check_rdm_post_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_rdm_post_LDADD = $(p2_libs)
-%C%_unit_transport_check_rdm_arguments_SOURCES = %D%/unit/transport/check_rdm_arguments.c $(t_headers)
+%C%_unit_transport_check_rdm_arguments_SOURCES = %D%/unit/transport/check_rdm_arguments.c %D%/unit/transport/noted_call.h \
+	$(t_headers)
 %C%_unit_transport_check_rdm_arguments_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_rdm_arguments_LINK = $(LINK) -Wl,--wrap=dofi_rma_read -Wl,--wrap=dofi_rma_write \
 	-Wl,--wrap=dofi_rma_write_data -Wl,--wrap=dofi_rma_ctrl -Wl,--wrap=dofi_rma_peek \

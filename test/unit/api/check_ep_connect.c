@@ -55,7 +55,7 @@ int __wrap_dofi_conn_start(struct dofi_ep *of, const struct sockaddr *to, uint64
 	return start_result;
 }
 
-/* Also looks at what is not a completion. */
+/* With `all` set, the round reads the event queue and the sockets, too. */
 int __wrap_dofi_engine_round(struct dofi_ia *ia, bool all)
 {
 	dofi_assert_held(&ia->engine.lock);

@@ -57,7 +57,7 @@ static DAT_RETURN choose_result;
 static int begin_result;
 static DAT_BOOLEAN thread_safe_seen;
 static bool without_memory, another_is_faster;
-static const struct dofi_ia *agent_of; /* the IA whose agent makes the call */
+static const struct dofi_ia *agent_of; /* the calling thread is inside an agent of this IA */
 static const struct dofi_ia *stats_of;
 
 #define SAY(word) strcat(order, word " ")

@@ -46,7 +46,7 @@ enum { AT_CALLER, AT_VERSION, AT_PLAIN };
 
 static struct {
 	int place;               /* where the functions are found */
-	const char *missing;     /* a function that is nowhere */
+	const char *missing;     /* the function that dlsym does not find */
 	bool no_object, no_name; /* that dladdr finds */
 	int opens;
 	dofi_ia_number_fn *numbers;

@@ -335,7 +335,7 @@ START_TEST(handles_that_are_none)
 	DAT_HANDLE_TYPE type = DAT_HANDLE_TYPE_SRQ;
 
 	ck_assert(!dofi_obj_type(NULL, &type));
-	for (unsigned int i = 1; i < 16; i++) /* no access to what is not aligned */
+	for (unsigned int i = 1; i < 16; i++) /* not aligned: must not be read */
 		ck_assert(!dofi_obj_type((char *)(uintptr_t)32 + i, &type));
 	place.obj.magic = DOFI_MAGIC + DOFI_HANDLE_TYPES;
 	ck_assert(!dofi_obj_type(&place, &type));

@@ -7,7 +7,6 @@
 
 #include "dto/control.h"
 #include "dto/credit.h"
-#include "dto/ring.h"
 #include "fabric/quirks.h"
 #include "object/ia.h"
 #include "object/srq_count.h"
@@ -18,41 +17,22 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
+#include "noted_call.h"
+
 #define NUMBER 5u /* of the connection at the peer */
 
-static struct dofi_ia ia;
-static _Alignas(16) struct dofi_ep ep;
-static struct dofi_srq srq;
-static struct dofi_wr *wr;
-static struct fi_domain_attr domain_attr = {.cq_data_size = 8};
-static struct fi_info info = {.domain_attr = &domain_attr};
-static char memory[64];
-static int descs[2];
 static const struct dofi_trans_ops *const trans = &dofi_trans_msg;
 
 /* --- the fabric notes the latest call --- */
 
-struct call {
-	const char *name;
-	const struct fid_ep *fep;
-	uint64_t flags, data, address, key;
-	const void *buf;
-	size_t size, n; /* n: segments */
-	const void *desc, *context;
-};
-
-static struct call last;
-static ssize_t answer;
-
-/* Of a call with a vector of segments, buf and desc are the vectors. */
-static ssize_t note(const struct call *call, fi_addr_t dest)
+/* Connected endpoints name no destination. */
+static ssize_t note_connected(const struct call *call, fi_addr_t dest)
 {
 	ck_assert_uint_eq(dest, FI_ADDR_UNSPEC);
-	last = *call;
-	return answer;
+	return note(call);
 }
 
-#define NOTE(dest, ...) note(&(struct call){.name = __func__, __VA_ARGS__}, dest)
+#define NOTE(dest, ...) note_connected(&(struct call){.name = __func__, __VA_ARGS__}, dest)
 
 static ssize_t tsend(struct fid_ep *to, const void *buf, size_t size, void *desc, fi_addr_t dest,
 		     void *context)
@@ -151,72 +131,12 @@ void __wrap_dofi_reap_done(struct dofi_wr *of, int err, uint64_t length, uint32_
 	nreaped++;
 }
 
-/* --- */
-
-/* Each member that the caller does not name has to be 0. */
-static void expect(const struct call *wanted)
-{
-	ck_assert_str_eq(last.name, wanted->name);
-	ck_assert_ptr_eq(last.fep, wanted->fep);
-	ck_assert_ptr_eq(last.buf, wanted->buf);
-	ck_assert_uint_eq(last.size, wanted->size);
-	ck_assert_uint_eq(last.n, wanted->n);
-	ck_assert_ptr_eq(last.desc, wanted->desc);
-	ck_assert_ptr_eq(last.context, wanted->context);
-	ck_assert_uint_eq(last.flags, wanted->flags);
-	ck_assert_uint_eq(last.data, wanted->data);
-	ck_assert_uint_eq(last.address, wanted->address);
-	ck_assert_uint_eq(last.key, wanted->key);
-}
-
-#define EXPECT(...) expect(&(struct call){__VA_ARGS__})
-
-/* The request has n segments of `length` bytes together. */
-static void fill(struct dofi_ring *ring, uint16_t n, size_t length)
-{
-	wr = dofi_ring_at(ring, 0);
-	wr->kind = 0;
-	wr->op = ring == &ep.req ? DOFI_OP_SEND : DOFI_OP_RECV;
-	wr->state = DOFI_WR_ISSUED;
-	wr->niov = n;
-	wr->length = length;
-	for (uint16_t i = 0; i < n; i++) {
-		size_t part = length / n;
-
-		wr->iov[i] = (struct iovec){memory + i * part, part};
-		dofi_wr_desc(ring, wr)[i] = &descs[i];
-	}
-}
-
 static void setup(void)
 {
-	ia.info = &info;
-	ia.limits.fabric_iov = 4;
-	ia.inject_max = 16;
+	begin_posts(&fep);
 	ia.has_data = true;
-	dofi_lock_init_level(&ia.engine.lock, DOFI_LEVEL_ENGINE);
-	dofi_lock_init_level(&ep.lock, DOFI_LEVEL_EP);
-	dofi_lock_init_level(&srq.lock, DOFI_LEVEL_SRQ);
-	ep.obj.ia = srq.obj.ia = &ia;
-	ep.fep = &fep;
 	ep.peer.number = NUMBER;
 	srq.srx = &queue;
-	ck_assert_int_eq(dofi_ring_init(&ia, &ep.req, 1, 4), 0);
-	ck_assert_int_eq(dofi_ring_init(&ia, &ep.recv, 1, 4), 0);
-	ck_assert_int_eq(dofi_ring_init(&ia, &srq.shape, 1, 4), 0);
-	dofi_lock(&ia.engine.lock);
-	dofi_lock(&ep.lock);
-	dofi_lock(&srq.lock);
-}
-
-static void teardown(void)
-{
-	dofi_unlock(&srq.lock);
-	dofi_unlock(&ep.lock);
-	dofi_unlock(&ia.engine.lock);
-	dofi_ring_fini(&srq.shape);
-	dofi_ring_fini(&ep.recv);
-	dofi_ring_fini(&ep.req);
 }
 
 /* The completion data of a message. */
@@ -495,7 +415,7 @@ int main(void)
 	Suite *suite = suite_create("msg_arguments");
 	TCase *tc = tcase_create("posts");
 
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, setup, end_posts);
 	tcase_add_test(tc, a_plain_send);
 	tcase_add_loop_test(tc, a_small_send_that_is_not_plain, 0, 2);
 	tcase_add_test(tc, a_send_of_several_segments_or_none);
@@ -509,7 +429,7 @@ int main(void)
 	tcase_add_test(tc, a_receive_of_an_srq);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("completions");
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, setup, end_posts);
 	tcase_add_test(tc, several_completions);
 	tcase_add_test(tc, a_write_of_the_peer_takes_only_receives);
 	tcase_add_test(tc, an_operation_that_failed);

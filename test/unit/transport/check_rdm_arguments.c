@@ -6,7 +6,6 @@
 #include "unit.h"
 
 #include "dto/op_context.h"
-#include "dto/ring.h"
 #include "dto/ud.h"
 #include "fabric/quirks.h"
 #include "object/ud_ah.h"
@@ -15,49 +14,29 @@
 
 #include <rdma/fi_domain.h>
 
+#include "noted_call.h"
+
 #define DEST 77u
 #define TAG  12345u
 
-static struct dofi_ia ia;
 static struct dofi_rdm rdm;
-static _Alignas(16) struct dofi_ep ep;
-static struct dofi_srq srq;
 static struct dofi_ud_ah ah;
-static struct dofi_wr *wr;
-static struct fi_domain_attr domain_attr = {.cq_data_size = 8};
-static struct fi_info info = {.domain_attr = &domain_attr};
 static struct fid_mr registration = {.mem_desc = &registration};
-static char memory[64];
-static int descs[2];
 static _Atomic uint32_t mark;
 static struct dofi_wakeup_peer sleeper = {.mark = &mark};
 
 /* --- the fabric notes the latest call --- */
 
-struct call {
-	const char *name;
-	uint64_t flags, data, dest, tag, ignore, address, key;
-	const void *buf;
-	size_t size, n; /* n: segments */
-	const void *desc, *context;
-};
-
-static struct call last;
-static ssize_t answer;
-static unsigned int calls;
 static struct dofi_ctrl_credit credit; /* what the latest injected message contains */
 
-static ssize_t note(const struct call *call)
+static ssize_t note_with_credit(const struct call *call)
 {
-	last = *call;
 	if (call->size == sizeof(credit) && call->buf != memory)
 		memcpy(&credit, call->buf, sizeof(credit));
-	calls++;
-	return answer;
+	return note(call);
 }
 
-/* Of a call with a vector of segments, buf and desc are the vectors. */
-#define NOTE(...) note(&(struct call){.name = __func__, __VA_ARGS__})
+#define NOTE(...) note_with_credit(&(struct call){.name = __func__, __VA_ARGS__})
 
 static ssize_t tsend(struct fid_ep *to, const void *buf, size_t size, void *desc, fi_addr_t dest,
 		     uint64_t tag, void *context)
@@ -180,77 +159,16 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of)
 	kicks++;
 }
 
-/* --- */
-
-/* Each member that the caller does not name has to be 0. */
-static void expect(const struct call *wanted)
-{
-	ck_assert_str_eq(last.name, wanted->name);
-	ck_assert_ptr_eq(last.buf, wanted->buf);
-	ck_assert_uint_eq(last.size, wanted->size);
-	ck_assert_uint_eq(last.n, wanted->n);
-	ck_assert_ptr_eq(last.desc, wanted->desc);
-	ck_assert_uint_eq(last.dest, wanted->dest);
-	ck_assert_uint_eq(last.tag, wanted->tag);
-	ck_assert_uint_eq(last.ignore, wanted->ignore);
-	ck_assert_ptr_eq(last.context, wanted->context);
-	ck_assert_uint_eq(last.flags, wanted->flags);
-	ck_assert_uint_eq(last.data, wanted->data);
-	ck_assert_uint_eq(last.address, wanted->address);
-	ck_assert_uint_eq(last.key, wanted->key);
-}
-
-#define EXPECT(...) expect(&(struct call){__VA_ARGS__})
-
-/* The request has n segments of `length` bytes together. */
-static void fill(struct dofi_ring *ring, uint16_t n, size_t length)
-{
-	wr = dofi_ring_at(ring, 0);
-	wr->kind = 0;
-	wr->op = ring == &ep.req ? DOFI_OP_SEND : DOFI_OP_RECV;
-	wr->state = DOFI_WR_ISSUED;
-	wr->niov = n;
-	wr->length = length;
-	for (uint16_t i = 0; i < n; i++) {
-		size_t part = length / n;
-
-		wr->iov[i] = (struct iovec){memory + i * part, part};
-		dofi_wr_desc(ring, wr)[i] = &descs[i];
-	}
-}
-
 static void setup(void)
 {
-	ia.info = &info;
+	begin_posts(&fep);
 	ia.rdm = &rdm;
 	ia.shared_ep = &fep;
-	ia.limits.fabric_iov = 4;
 	ia.context_gap = DOFI_CONTEXT_GAP;
-	ia.inject_max = 16;
 	dofi_rx_slots_init(&rdm.slots, 64, 8, false);
-	dofi_lock_init(&ia.engine.lock);
-	dofi_lock_init_level(&ep.lock, DOFI_LEVEL_EP);
-	dofi_lock_init_level(&srq.lock, DOFI_LEVEL_SRQ);
-	ep.obj.ia = srq.obj.ia = ah.obj.ia = &ia;
-	ep.fep = &fep;
+	ah.obj.ia = &ia;
 	ep.dest = ah.dest = DEST;
 	ep.send_tag = ep.recv_tag = TAG;
-	ck_assert_int_eq(dofi_ring_init(&ia, &ep.req, 1, 4), 0);
-	ck_assert_int_eq(dofi_ring_init(&ia, &ep.recv, 1, 4), 0);
-	ck_assert_int_eq(dofi_ring_init(&ia, &srq.shape, 1, 4), 0);
-	dofi_lock(&ia.engine.lock);
-	dofi_lock(&ep.lock);
-	dofi_lock(&srq.lock);
-}
-
-static void teardown(void)
-{
-	dofi_unlock(&srq.lock);
-	dofi_unlock(&ep.lock);
-	dofi_unlock(&ia.engine.lock);
-	dofi_ring_fini(&srq.shape);
-	dofi_ring_fini(&ep.recv);
-	dofi_ring_fini(&ep.req);
 }
 
 static void *context(void)
@@ -657,7 +575,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(add) / sizeof(add[0]); i++) {
 		TCase *tc = tcase_create((const char *[]){"messages", "receives", "wakeups"}[i]);
 
-		tcase_add_checked_fixture(tc, setup, teardown);
+		tcase_add_checked_fixture(tc, setup, end_posts);
 		add[i](tc);
 		suite_add_tcase(suite, tc);
 	}
