@@ -116,5 +116,5 @@ void dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg)
 	if (chan->state != DOFI_CHAN_UP && !chan->asks)
 		return;
 	dofi_chan_put_sealed(chan, frame, dofi_wire_put_msg(frame, msg));
-	dofi_chan_flush(chan);
+	dofi_work_defer_last(chan->ia, &chan->sending);
 }
