@@ -106,8 +106,9 @@ const char *dofi_chan_peer_text(const struct dofi_chan *chan, char text[DOFI_ADD
 void dofi_chan_handshake_done(struct dofi_chan *chan);
 
 /*
- * Sends what is queued and ends a channel. Makes no upcall itself: the channel's deferred work does, and frees the channel.
- * Connections that still wait for the channel get err, those that use it get orderly.
+ * Sends what is queued and ends a channel. Makes no upcall itself: the channel's deferred work
+ * does, and frees the channel. Connections that still wait for the channel get err, those that use
+ * it get orderly.
  */
 void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly);
 /* The peer has closed the socket, or the socket failed with err, a negative errno. */

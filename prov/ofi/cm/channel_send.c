@@ -7,6 +7,7 @@
 #include "cm/wire.h"
 #include "object/ia.h"
 #include "progress/engine_fds.h"
+#include "progress/wait.h"
 #include "progress/work.h"
 
 #include <errno.h>
@@ -87,6 +88,7 @@ void dofi_chan_put(struct dofi_chan *chan, const uint8_t *frame, size_t size)
 	}
 	memcpy(chan->tx + chan->tx_fill, frame, size);
 	chan->tx_fill += (uint32_t)size;
+	dofi_wait_stay_awake(chan->ia);
 }
 
 void dofi_chan_put_sealed(struct dofi_chan *chan, uint8_t *frame, size_t size)
@@ -113,7 +115,7 @@ void dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg)
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 
 	dofi_assert_held(&chan->ia->engine.lock);
-	if (chan->state != DOFI_CHAN_UP && !chan->asks)
+	if (chan->state == DOFI_CHAN_DEAD || (chan->state != DOFI_CHAN_UP && !chan->asks))
 		return;
 	dofi_chan_put_sealed(chan, frame, dofi_wire_put_msg(frame, msg));
 	dofi_work_defer_last(chan->ia, &chan->sending);

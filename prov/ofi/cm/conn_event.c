@@ -10,6 +10,7 @@
 #include "cm/path.h"
 #include "object/ia.h"
 #include "cm/conn_state.h"
+#include "progress/wait.h"
 #include "cm/ud_ah.h"
 #include "cm/wire.h"
 
@@ -83,5 +84,6 @@ void dofi_conn_handle(struct dofi_conn *conn, enum dofi_conn_event event,
 			   dofi_conn_state_name(step->next));
 		dofi_conn_enter(conn, step->next);
 	}
+	dofi_wait_stay_awake(conn->ia);
 	act[step->action](conn, msg);
 }

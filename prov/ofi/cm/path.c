@@ -75,6 +75,7 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 	dofi_ep_issue(ep);
 	dofi_unlock(&ep->lock);
 	dofi_wait_kick(conn->ia); /* a sleeping driver does not watch the new endpoint yet */
+	dofi_wait_stay_awake(conn->ia);
 }
 
 void dofi_conn_path_up(struct dofi_conn *conn)

@@ -117,8 +117,13 @@ struct dofi_engine {
 };
 
 struct dofi_wait {
-	_Atomic bool driven;       /* there is a driver */
-	_Atomic bool asleep;       /* the driver is in ppoll or about to enter it */
+	_Atomic bool driven; /* there is a driver */
+	_Atomic bool asleep; /* the driver is in ppoll or about to enter it */
+	/*
+	 * time until which the driver looks again instead of sleeping, because messages about
+	 * connections follow each other at once; 0: the driver sleeps
+	 */
+	_Atomic uint64_t awake_until;
 	_Atomic bool unwatched;    /* the driver does not watch the CQ, unless there are watchers */
 	_Atomic uint32_t watchers; /* dofi_wait_watch */
 	/*

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -21,6 +22,8 @@
 #include <unistd.h>
 
 #define ROUNDS_PER_SIGNAL_LOOK 64u
+/* Longer than the peer needs for its answer on a network. To wake up would take about as long. */
+#define AWAKE_NS               50000u
 
 /* A thread that waits for its wakeup while another one drives; lives on that thread's stack. */
 struct sleeper {
@@ -146,6 +149,23 @@ static bool is_interrupted(uint32_t round, const sigset_t *sigmask)
 	       errno == EINTR;
 }
 
+void dofi_wait_stay_awake(struct dofi_ia *ia)
+{
+	atomic_store_explicit(&ia->wait.awake_until, dofi_now() + AWAKE_NS, memory_order_relaxed);
+}
+
+static bool stays_awake(struct dofi_wait *w)
+{
+	uint64_t until = atomic_load_explicit(&w->awake_until, memory_order_relaxed);
+
+	if (DOFI_LIKELY(!until))
+		return false;
+	if (dofi_now() < until)
+		return true;
+	atomic_store_explicit(&w->awake_until, 0, memory_order_relaxed);
+	return false;
+}
+
 /* Signals are blocked except in ppoll, which gets sigmask. */
 static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
 		       uint64_t deadline, const sigset_t *sigmask)
@@ -169,6 +189,11 @@ static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t se
 			continue;
 		if (!n && !full && ia->eqs.silent) {
 			full = true; /* an event of a connection may have ended the sleep */
+			continue;
+		}
+		if (stays_awake(&ia->wait)) {
+			sched_yield();
+			full = true;
 			continue;
 		}
 		ret = dofi_wait_on_fds(ia, wakeup, seen, deadline, sigmask);

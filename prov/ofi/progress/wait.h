@@ -42,6 +42,12 @@ void dofi_wait_drive_end(struct dofi_ia *ia);
  */
 int dofi_wait_round(struct dofi_ia *ia, bool all);
 
+/*
+ * Something of a connection has happened, so more will follow soon: for a moment the driver looks
+ * again instead of sleeping. Any lock may be held.
+ */
+void dofi_wait_stay_awake(struct dofi_ia *ia);
+
 /* Ends the sleep of the driver. */
 void dofi_wait_kick(struct dofi_ia *ia);
 /* Ends the sleep of the driver, or the next one if it does not sleep yet. */

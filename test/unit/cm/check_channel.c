@@ -385,6 +385,18 @@ START_TEST(messages_leave_before_the_channel_ends)
 }
 END_TEST
 
+/* Its connections may still send before they learn of its end; then it is freed. */
+START_TEST(a_closed_channel_sends_nothing)
+{
+	const struct dofi_msg msg = {.type = DOFI_MSG_BYE};
+
+	chan->asks = true;
+	dofi_chan_close(chan, 0, true);
+	dofi_chan_send(chan, &msg);
+	ck_assert(dofi_list_empty(&ia.engine.last_work));
+}
+END_TEST
+
 /* Reads what has come and checks it. Returns the number of bytes so far. */
 static size_t read_peer(size_t so_far)
 {
@@ -652,6 +664,20 @@ START_TEST(only_a_channel_that_is_up_is_read_for_others)
 	chan->state = DOFI_CHAN_UP;
 	dofi_chan_read(chan);
 	ck_assert_uint_eq(chan->done, 1);
+}
+END_TEST
+
+/* An answer follows soon. */
+START_TEST(a_thread_that_waits_stays_awake_after_a_message)
+{
+	chan->asked = 1;
+	if (_i) {
+		dofi_chan_put(chan, frame, 100);
+	} else {
+		send_done(1, 0, SIZE_MAX);
+		dofi_chan_read(chan);
+	}
+	ck_assert_uint_gt(atomic_load(&ia.wait.awake_until), 0);
 }
 END_TEST
 
@@ -1069,11 +1095,13 @@ int main(void)
 	tcase_add_test(tc, a_message_that_can_not_be_sealed_ends_the_channel);
 	tcase_add_test(tc, a_sealed_message_is_longer_by_its_seal);
 	tcase_add_test(tc, the_room_for_messages_has_a_limit);
+	tcase_add_loop_test(tc, a_thread_that_waits_stays_awake_after_a_message, 0, 2);
 	tcase_add_loop_test(tc, an_event_of_the_socket, 0, 5);
 	tcase_add_test(tc, a_full_socket_is_not_tried_for_each_message);
 	tcase_add_loop_test(tc, nothing_is_sent_before_the_handshake_is_complete, 0, 2);
 	tcase_add_test(tc, messages_of_a_round_leave_together);
 	tcase_add_test(tc, messages_leave_before_the_channel_ends);
+	tcase_add_test(tc, a_closed_channel_sends_nothing);
 	tcase_add_loop_test(tc, a_channel_waits_a_while_for_its_next_use, 0, 2);
 	tcase_add_test(tc, a_handshake_ends_with_its_last_connection);
 	tcase_add_loop_test(tc, a_closed_channel_is_not_counted, 0, 5);

@@ -59,7 +59,9 @@ START_TEST(a_transport_that_cannot_connect_ends_the_attempt)
 {
 	reach(REQUESTED);
 	connect_fails = -ENOMEM;
+	atomic_store(&ia.wait.awake_until, 0);
 	happens(MSG_ACCEPT);
+	ck_assert_uint_gt(atomic_load(&ia.wait.awake_until), now); /* more follows soon */
 	run_work();
 	ck_assert_str_eq(trace, "connect BYE-error unlink non-peer-rejected");
 	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);

@@ -194,6 +194,7 @@ START_TEST(the_ep_knows_its_peer)
 	ck_assert(ep.path_up);
 	ck_assert_int_eq(issues, 1);
 	ck_assert_int_eq(kicks, 1); /* a thread that sleeps has to watch the new path */
+	ck_assert_uint_gt(atomic_load(&ia.wait.awake_until), 0); /* the next step comes soon */
 	ck_assert_uint_eq(ep.conn_id, 11);
 	ck_assert_uint_eq(ep.peer.number, 12);
 	ck_assert_uint_eq(ep.peer.pz, 13);

@@ -37,9 +37,13 @@ int __wrap_dofi_wait_on_fds(struct dofi_ia *of, const _Atomic uint32_t *word, ui
 			    uint64_t deadline, const sigset_t *sigmask);
 uint64_t __wrap_dofi_now(void);
 
+/* The clock stands still, but for the round of this number. 0: none */
+static uint32_t late_in;
+static uint64_t late_by;
+
 uint64_t __wrap_dofi_now(void)
 {
-	return NOW;
+	return NOW + (late_in && rounds >= late_in ? late_by : 0);
 }
 
 int __wrap_dofi_engine_round(struct dofi_ia *of, bool all)
@@ -202,6 +206,38 @@ START_TEST(a_round_that_finds_nothing_is_repeated_in_full_for_a_silent_connectio
 		for (uint32_t i = 1; i < rounds; i++)
 			ck_assert(slept_after[i] && was_full[i] == (i == 1));
 	}
+}
+END_TEST
+
+/* It would wake up later than the next message about a connection comes. */
+START_TEST(it_looks_again_while_messages_about_connections_follow_each_other)
+{
+	dofi_wait_stay_awake(&ia);
+	late_in = 3;
+	late_by = AWAKE_NS - !_i;
+	drive_to(6);
+	for (uint32_t i = 1; i < rounds; i++) {
+		ck_assert(slept_after[i] == (_i && i >= late_in));
+		ck_assert(was_full[i] == (!_i || i <= late_in));
+	}
+	ck_assert((atomic_load(&ia.wait.awake_until) == 0) == _i);
+}
+END_TEST
+
+START_TEST(a_thread_that_stays_awake_notices_the_deadline_and_signals)
+{
+	dofi_wait_stay_awake(&ia);
+	if (_i) {
+		raise_in = 2;
+		ck_assert_int_eq(dofi_wait_sleep(&ia, &wakeup, 0, DOFI_FOREVER), -EINTR);
+		ck_assert_uint_eq(rounds, ROUNDS_PER_SIGNAL_LOOK);
+	} else {
+		late_in = 2;
+		late_by = 7;
+		ck_assert_int_eq(dofi_wait_sleep(&ia, &wakeup, 0, NOW + 7), -ETIMEDOUT);
+		ck_assert_uint_eq(rounds, 2);
+	}
+	ck_assert_uint_eq(sleeps, 0);
 }
 END_TEST
 
@@ -466,6 +502,9 @@ int main(void)
 	tcase_add_loop_test(tc,
 			    a_round_that_finds_nothing_is_repeated_in_full_for_a_silent_connection,
 			    0, 2);
+	tcase_add_loop_test(tc, it_looks_again_while_messages_about_connections_follow_each_other,
+			    0, 2);
+	tcase_add_loop_test(tc, a_thread_that_stays_awake_notices_the_deadline_and_signals, 0, 2);
 	tcase_add_loop_test(tc, a_wait_ends_at_its_deadline, 0, 2);
 	tcase_add_loop_test(tc, a_wait_beside_the_driver_ends_at_its_deadline, 0, 2);
 	tcase_add_test(tc, a_wait_sleeps_before_its_deadline);
