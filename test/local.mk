@@ -33,7 +33,7 @@ unit_tests = \
 	%D%/unit/fabric/check_eqs \
 	%D%/unit/fabric/check_error \
 	%D%/unit/progress/check_evd1 %D%/unit/progress/check_evd2 \
-	%D%/unit/dto/check_ep_attr \
+	%D%/unit/dto/check_ep_attr1 %D%/unit/dto/check_ep_attr2 \
 	%D%/unit/dto/check_guard_byte \
 	%D%/unit/fabric/check_port_reservation \
 	%D%/unit/object/check_ia1 %D%/unit/object/check_ia2 \
@@ -692,9 +692,12 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_atomic_LINK = $(LINK) -Wl,--wrap=dofi_release_rings -Wl,--wrap=dofi_ep_issue \
 	-Wl,--wrap=dofi_ep_stall
 %C%_unit_dto_check_atomic_LDADD = $(p2_libs)
-%C%_unit_dto_check_ep_attr_SOURCES = %D%/unit/dto/check_ep_attr.c $(t_headers)
-%C%_unit_dto_check_ep_attr_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_ep_attr_LDADD = $(p2_libs)
+%C%_unit_dto_check_ep_attr1_SOURCES = %D%/unit/dto/check_ep_attr.c $(t_headers)
+%C%_unit_dto_check_ep_attr1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_dto_check_ep_attr1_LDADD = $(p1_libs)
+%C%_unit_dto_check_ep_attr2_SOURCES = %D%/unit/dto/check_ep_attr.c $(t_headers)
+%C%_unit_dto_check_ep_attr2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_ep_attr2_LDADD = $(p2_libs)
 %C%_unit_dto_check_immediate_SOURCES = %D%/unit/dto/check_immediate.c $(t_headers)
 %C%_unit_dto_check_immediate_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_immediate_LINK = $(LINK) -Wl,--wrap=dofi_ctrl_msg_announce \

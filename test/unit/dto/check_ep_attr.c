@@ -257,13 +257,13 @@ END_TEST
 
 START_TEST(the_length_of_segments_does_not_wrap_around)
 {
-	const DAT_LMR_TRIPLET most = {.segment_length = (DAT_SEG_LENGTH)-1};
-	DAT_LMR_TRIPLET iov[3] = {{.segment_length = 5}, {.segment_length = 0}, most};
+	DAT_LMR_TRIPLET iov[3] = {{.segment_length = 5}, {.segment_length = 0}};
 
+	iov[2].segment_length--; /* 32 bits in DAT 2.0, 64 in DAT 1.2 */
 	ck_assert_uint_eq(dofi_segments_length(0, iov), 0);
 	ck_assert_uint_eq(dofi_segments_length(2, iov), 5);
 	ck_assert_uint_eq(dofi_segments_length(3, iov),
-			  sizeof(DAT_SEG_LENGTH) == 8 ? UINT64_MAX : UINT64_C(5) + UINT32_MAX);
+			  sizeof(iov->segment_length) == 8 ? UINT64_MAX : UINT64_C(5) + UINT32_MAX);
 }
 END_TEST
 
@@ -281,7 +281,8 @@ int main(void)
 	tcase_add_loop_test(tcase, a_value_is_at_most_the_limit, 0, 8);
 	tcase_add_test(tcase, a_size_is_at_most_the_limit);
 	tcase_add_loop_test(tcase, flags_of_streams, 0, 8);
-	tcase_add_test(tcase, datagrams_are_shorter_and_have_no_srq);
+	if (T_DAT_MAJOR > 1)
+		tcase_add_test(tcase, datagrams_are_shorter_and_have_no_srq);
 	tcase_add_test(tcase, the_length_of_segments_does_not_wrap_around);
 	return t_run(suite);
 }

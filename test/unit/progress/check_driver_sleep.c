@@ -29,6 +29,7 @@ static struct fid_cq queues[QUEUES];
 static struct fid eq;
 static uint32_t neqs;
 static size_t nlisted[QUEUES]; /* descriptors of each queue */
+static uint32_t bad_queue = UINT32_MAX;
 static int list_answer, queue_answer, event_answer;
 static unsigned int queue_looks, event_looks;
 
@@ -55,6 +56,8 @@ static int control(struct fid *fid, int command, void *arg)
 	ck_assert_int_eq(command, FI_GETWAIT);
 	if (list_answer)
 		return list_answer;
+	if (queue == bad_queue)
+		return -FI_ENOSYS;
 	if (ia.cq_wait == FI_WAIT_FD) {
 		*(int *)arg = fd_of(queue, 0);
 		return 0;
@@ -347,6 +350,18 @@ START_TEST(a_queue_that_can_not_be_watched_is_read_at_intervals)
 }
 END_TEST
 
+/* None of them is watched then, since the round reads all of them. */
+START_TEST(one_queue_that_can_not_be_watched_is_enough)
+{
+	ia.cq_wait = FI_WAIT_FD;
+	atomic_store(&ia.cqs.n, 3);
+	bad_queue = (uint32_t)_i;
+	ck_assert_int_eq(sleep_once(), 1);
+	expect_list(0, NULL);
+	ck_assert_uint_eq(until, DEADLINE - 1000 + 1);
+}
+END_TEST
+
 START_TEST(a_sleep_without_memory_does_not_happen)
 {
 	no_memory = true;
@@ -541,6 +556,7 @@ int main(void)
 	tcase_add_test(tc, a_queue_without_a_descriptor_is_not_watched);
 	tcase_add_loop_test(tc, the_list_grows, -1, 2);
 	tcase_add_loop_test(tc, a_queue_that_can_not_be_watched_is_read_at_intervals, 0, 4);
+	tcase_add_loop_test(tc, one_queue_that_can_not_be_watched_is_enough, 0, 3);
 	tcase_add_test(tc, a_sleep_without_memory_does_not_happen);
 	tcase_add_test(tc, a_wakeup_before_the_sleep_counts);
 	tcase_add_test(tc, events_of_connections_make_the_round_full);
