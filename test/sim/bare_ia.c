@@ -203,6 +203,7 @@ void bare_ia_check_rest(const struct dofi_ia *ia)
 
 	MUST(!e->timers);
 	MUST(dofi_list_empty(&e->work));
+	MUST(dofi_list_empty(&e->last_work));
 	MUST(dofi_list_empty(&e->stalled));
 	MUST(e->nstalled == 0);
 	MUST(ia->wait.watchers == 0);
@@ -232,7 +233,7 @@ void bare_ia_close(struct dofi_ia *ia)
 		dofi_evd_destroy(obj);
 	while ((obj = retire_first(ia, DAT_HANDLE_TYPE_PZ)))
 		dofi_pz_destroy(obj);
-	MUST(dofi_obj_retire(&ia->obj, true));
+	MUST(atomic_load(&ia->obj.users) == 0);
 	dofi_ctrl_slots_close(ia);
 	MUST(ia->scratch.nfree == ia->limits.max_eps);
 	dofi_scratch_close(ia);

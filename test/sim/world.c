@@ -343,6 +343,7 @@ void world_close(uint64_t number, uint64_t engine_fds)
 	trace(p->kernel.number, "closes its IA");
 	consumer->gone(p);
 	before = world_enter(p);
+	MUST(dofi_obj_retire(&p->ia->obj, false));
 	bare_ia_end_connections(p->ia);
 	dofi_cm_fini(p->ia);
 	dofi_drain_free_all(p->ia);

@@ -35,6 +35,13 @@ static bool run_first(struct dofi_list *list)
 	return true;
 }
 
+void dofi_work_run_last(struct dofi_ia *ia)
+{
+	dofi_assert_held(&ia->engine.lock);
+	while (run_first(&ia->engine.last_work))
+		;
+}
+
 int dofi_work_run(struct dofi_ia *ia)
 {
 	struct dofi_engine *e = &ia->engine;

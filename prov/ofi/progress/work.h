@@ -23,5 +23,7 @@ void dofi_work_defer_last(struct dofi_ia *ia, struct dofi_work *work);
  * engine.lock held.
  */
 int dofi_work_run(struct dofi_ia *ia);
+/* Runs the last work alone. */
+void dofi_work_run_last(struct dofi_ia *ia);
 
 #endif

@@ -236,6 +236,24 @@ static void watch_both(void)
 	}
 }
 
+/* A call may wait for the answer to a message that it has queued. Other work waits for the round. */
+START_TEST(what_is_queued_leaves_before_the_look)
+{
+	for (int i = 0; i < MOST; i++) {
+		works[i].run = run;
+		follows[i] = -1;
+	}
+	dofi_work_defer_last(&ia, &works[3]);
+	dofi_work_defer(&ia, &works[1]);
+	watch_both();
+	dofi_engine_hear(&ia);
+	ck_assert_int_eq(calls[0], 'd');
+	ck_assert_ptr_null(strchr(calls + 1, 'd'));
+	ck_assert(dofi_list_empty(&ia.engine.last_work));
+	ck_assert(!dofi_list_empty(&ia.engine.work));
+}
+END_TEST
+
 /* The engine has other work, too. */
 START_TEST(a_look_handles_a_limited_number_of_events)
 {
@@ -307,6 +325,7 @@ int main(void)
 	tcase_add_test(tc, a_retry_may_end_others);
 	tcase_add_test(tc, deferred_work_runs_once_in_its_order);
 	tcase_add_test(tc, last_work_runs_when_no_other_is_left);
+	tcase_add_test(tc, what_is_queued_leaves_before_the_look);
 	tcase_add_test(tc, a_look_handles_a_limited_number_of_events);
 	tcase_add_test(tc, a_handler_may_end_the_watch_of_another);
 	tcase_add_test(tc, a_descriptor_is_heard_as_it_is_watched);
