@@ -442,6 +442,7 @@ static void take_request(struct process *p, const DAT_EVENT *event)
 	oracle_request(n, a);
 	a->crs++;
 	a->cr = cr;
+	a->asked = p;
 	a->accepted = a->rejected = false;
 	trace(p->kernel.number, "connect %d: its request is here", n);
 	if (a->step->connect.answer != PLAN_NEVER)
@@ -603,29 +604,38 @@ static void take_completion(struct process *p, const DAT_EVENT *event)
 		oracle_fail(n, "another message comes than was sent");
 }
 
+static void take_event(struct process *p, const DAT_EVENT *event, bool of_connection, bool quietly)
+{
+	unsigned int number = (unsigned int)event->event_number;
+	bool request = number == DAT_CONNECTION_REQUEST_EVENT || number == DOFI_UD_EVENT_REQUEST;
+	bool completion = number == DAT_DTO_COMPLETION_EVENT || number == DOFI_EVENT_EXTENDED;
+
+	if (completion && !quietly)
+		take_completion(p, event);
+	else if (request && quietly)
+		p->requests++;
+	else if (request)
+		take_request(p, event);
+	else if (of_connection)
+		take_connection(p, event);
+}
+
+/* A poll of one EVD may bring events for another that was empty before. */
 void consumer_take_events(struct process *p, bool quietly)
 {
 	DAT_EVD_HANDLE evds[] = {p->cr_evd, p->conn_evd, p->dto_evd, p->ia->async_evd};
+	const size_t n = sizeof(evds) / sizeof(*evds);
 	DAT_EVENT event;
+	bool left;
 
-	for (size_t i = 0; i < sizeof(evds) / sizeof(*evds); i++) {
-		while (dofi_evd_dequeue(evds[i], &event) == DAT_SUCCESS) {
-			unsigned int number = (unsigned int)event.event_number;
-			bool request = number == DAT_CONNECTION_REQUEST_EVENT ||
-				       number == DOFI_UD_EVENT_REQUEST;
-			bool completion =
-				number == DAT_DTO_COMPLETION_EVENT || number == DOFI_EVENT_EXTENDED;
-
-			if (completion && !quietly)
-				take_completion(p, &event);
-			else if (request && quietly)
-				p->requests++;
-			else if (request)
-				take_request(p, &event);
-			else if (i == 1)
-				take_connection(p, &event);
-		}
-	}
+	do {
+		left = false;
+		for (size_t i = 0; i < n; i++)
+			while (dofi_evd_dequeue(evds[i], &event) == DAT_SUCCESS)
+				take_event(p, &event, evds[i] == p->conn_evd, quietly);
+		for (size_t i = 0; i < n; i++)
+			left |= dofi_evd_queued(evds[i]) > 0;
+	} while (left);
 }
 
 void consumer_gone(struct process *p)

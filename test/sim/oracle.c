@@ -173,11 +173,11 @@ void oracle_event(const struct plan *plan, int n, const struct attempt *a, int s
 
 /*
  * If a stream ends during the handshake, it is not known whether the request has arrived, so it is
- * sent again. But the consumer has only one request at a time.
+ * sent again. But the consumer has only one request at a time, unless it has closed its IA since.
  */
 void oracle_request(int n, const struct attempt *a)
 {
-	if (a->crs && !a->accepted && !a->rejected)
+	if (a->crs && !a->accepted && !a->rejected && a->asked->open)
 		oracle_fail(n, "is requested again before the first request is answered");
 }
 

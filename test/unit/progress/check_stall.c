@@ -236,7 +236,8 @@ static void watch_both(void)
 	}
 }
 
-/* A call may wait for the answer to a message that it has queued. Other work waits for the round. */
+/* A call may wait for the answer to a message that it has queued. Other work waits for the round.
+ */
 START_TEST(what_is_queued_leaves_before_the_look)
 {
 	for (int i = 0; i < MOST; i++) {
