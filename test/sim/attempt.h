@@ -34,7 +34,7 @@ struct attempt {
 	uint32_t crs;
 	DAT_CR_HANDLE cr;
 	const struct process *asked; /* who has the CR */
-	bool accepted, rejected; /* the call has returned success */
+	bool accepted, rejected;     /* the call has returned success */
 	uint64_t answered_at;
 	struct attempt_side side[2];
 };
