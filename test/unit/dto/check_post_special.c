@@ -17,7 +17,6 @@
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/object/ud_ah.h"
 #include "../../../prov/ofi/progress/evd.h"
-#include "progress/work.h"
 
 #include <string.h>
 
@@ -100,7 +99,7 @@ static void setup(void)
 	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
 		dofi_lock_init(locks[i]);
 	dofi_list_init(&ia.engine.stalled);
-	dofi_work_init(&ia.engine);
+	dofi_list_init(&ia.engine.work);
 	open_memory();
 	ia.trans = ep.trans = &trans;
 	ia.limits.max_message = MESSAGE;

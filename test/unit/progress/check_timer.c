@@ -5,7 +5,6 @@
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/progress/timer.h"
 #include "../../../prov/ofi/progress/engine.h"
-#include "progress/work.h"
 
 #include <sys/epoll.h>
 
@@ -35,7 +34,7 @@ static void on_fire(struct dofi_timer *timer)
 static void setup(void)
 {
 	dofi_lock_init(&ia.engine.lock);
-	dofi_work_init(&ia.engine);
+	dofi_list_init(&ia.engine.work);
 	atomic_store(&ia.engine.next_timer, UINT64_MAX);
 	dofi_lock(&ia.engine.lock);
 }

@@ -16,7 +16,6 @@
 #include "../../../prov/ofi/dto/reap.h"
 #include "../../../prov/ofi/dto/ring.h"
 #include "../../../prov/ofi/dto/credit.h"
-#include "progress/work.h"
 
 #include <endian.h>
 #include <rdma/fi_cm.h>
@@ -280,7 +279,7 @@ static void setup(void)
 	ia.engine.has_fabric = true;
 	dofi_lock_init(&ia.engine.lock);
 	dofi_lock(&ia.engine.lock);
-	dofi_work_init(&ia.engine);
+	dofi_list_init(&ia.engine.work);
 	ep.obj.ia = &ia;
 	ep.req.limit = REQUESTS;
 	ep.recv.limit = RECEIVES;
