@@ -11,7 +11,6 @@
 #include "object/ia.h"
 #include "object/transport.h"
 #include "progress/stall.h"
-#include "progress/wait.h"
 
 #include <errno.h>
 #include <string.h>
@@ -136,7 +135,6 @@ static bool read_some(struct dofi_chan *chan)
 		return false;
 	}
 	chan->rx_fill += (uint32_t)n;
-	dofi_wait_stay_awake(chan->ia);
 	take_frames(chan);
 	return (size_t)n == room && chan->state != DOFI_CHAN_DEAD;
 }
