@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "object/ia.h"
+#include "object/ud_ah.h"
 #include "progress/agent.h"
 #include "progress/cno.h"
 #include "progress/wait.h"
@@ -44,10 +45,58 @@ static void report_overflow(struct dofi_evd *evd)
 		dofi_evd_async(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
 }
 
-struct dofi_event *dofi_evd_overflow(struct dofi_evd *evd)
+/* Moves the events to *ring, which has qlen places, and returns the old ring in *ring. */
+static void move_to(struct dofi_evd *evd, struct dofi_event **ring, uint32_t qlen)
+{
+	struct dofi_event *old = evd->ring;
+	uint32_t n = dofi_evd_queued(evd);
+
+	dofi_assert_held(&evd->lock);
+	for (uint32_t i = 0; i < n; i++)
+		(*ring)[i] = *dofi_evd_slot(evd, evd->head + i);
+	evd->ring = *ring;
+	evd->qlen = qlen;
+	evd->head = 0;
+	evd->tail = n;
+	evd->overflown = false;
+	*ring = old;
+}
+
+/* An EVD that is being destroyed has no ring any more, and does not grow. */
+static bool grow(struct dofi_evd *evd)
+{
+	uint32_t qlen = 2 * evd->qlen;
+	struct dofi_event *ring;
+
+	dofi_assert_held(&evd->lock);
+	if (!qlen || qlen > evd->obj.ia->limits.max_evd_qlen)
+		return false;
+	ring = malloc(qlen * sizeof(*ring));
+	if (!ring)
+		return false;
+	move_to(evd, &ring, qlen);
+	free(ring);
+	return true;
+}
+
+static bool holds_requests(const struct dofi_evd *evd)
+{
+	dofi_assert_held(&evd->lock);
+	for (uint32_t i = evd->head; i != evd->tail; i++) {
+		uint32_t number = dofi_evd_slot(evd, i)->number;
+
+		if (number == DAT_CONNECTION_REQUEST_EVENT || number == DOFI_UD_EVENT_REQUEST)
+			return true;
+	}
+	return false;
+}
+
+struct dofi_event *dofi_evd_full(struct dofi_evd *evd, bool must_not_be_lost)
 {
 	bool report = !evd->overflown;
 
+	if ((must_not_be_lost || (report && holds_requests(evd))) && grow(evd))
+		return dofi_evd_slot(evd, evd->tail);
 	evd->overflown = true;
 	DOFI_COUNT(evd, EVD_OVERFLOW, 1);
 	dofi_unlock(&evd->lock);
@@ -56,10 +105,21 @@ struct dofi_event *dofi_evd_overflow(struct dofi_evd *evd)
 	return NULL;
 }
 
+/* Without it a program would keep the EP, or wait for the connection, for ever. */
+static bool tells_of_connection(const struct dofi_event *event)
+{
+	return (event->number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
+		event->number <= DAT_CONNECTION_EVENT_UNREACHABLE) ||
+	       (event->number >= DOFI_UD_EVENT_ESTABLISHED && event->number <= DOFI_UD_EVENT_ERROR);
+}
+
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
 {
-	struct dofi_event *place = dofi_evd_begin(evd);
+	struct dofi_event *place;
 
+	dofi_lock(&evd->lock);
+	place = dofi_evd_queued(evd) < evd->qlen ? dofi_evd_slot(evd, evd->tail)
+						 : dofi_evd_full(evd, tells_of_connection(event));
 	if (!place)
 		return -ENOSPC;
 	*place = *event;
@@ -156,27 +216,15 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 	dofi_obj_free(&evd->obj, DAT_HANDLE_TYPE_EVD);
 }
 
-static DAT_RETURN move_to(struct dofi_evd *evd, struct dofi_event **ring, uint32_t min_qlen,
-			  uint32_t qlen)
+static DAT_RETURN may_resize(const struct dofi_evd *evd, uint32_t min_qlen)
 {
-	struct dofi_event *old = evd->ring;
-	uint32_t n = dofi_evd_queued(evd);
-
 	dofi_assert_held(&evd->lock);
 	if (evd->waiter)
 		return DOFI_BAD_STATE(EVD_WAITER);
 	if (evd->dying)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	if (min_qlen < n)
+	if (min_qlen < dofi_evd_queued(evd))
 		return DOFI_ERR(DAT_INVALID_STATE, 0);
-	for (uint32_t i = 0; i < n; i++)
-		(*ring)[i] = *dofi_evd_slot(evd, evd->head + i);
-	evd->ring = *ring;
-	evd->qlen = qlen;
-	evd->head = 0;
-	evd->tail = n;
-	evd->overflown = false;
-	*ring = old;
 	return DAT_SUCCESS;
 }
 
@@ -189,7 +237,9 @@ DAT_RETURN dofi_evd_set_length(struct dofi_evd *evd, uint32_t min_qlen)
 	if (!ring)
 		return DOFI_NO_MEMORY;
 	dofi_lock(&evd->lock);
-	ret = move_to(evd, &ring, min_qlen, qlen);
+	ret = may_resize(evd, min_qlen);
+	if (ret == DAT_SUCCESS)
+		move_to(evd, &ring, qlen);
 	dofi_unlock(&evd->lock);
 	free(ring); /* the one that isn't used */
 	return ret;

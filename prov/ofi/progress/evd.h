@@ -140,16 +140,19 @@ DOFI_INLINE void dofi_evd_append(struct dofi_evd *evd, bool notify)
 /* --- producers; any lock above evd->lock may be held --- */
 
 /*
- * Takes evd->lock and returns the place for the next event. If the EVD is full, returns NULL
- * without the lock: the event is lost, the overflow was reported on the asynchronous EVD, and the
- * caller breaks the EP concerned.
+ * The EVD is full. Doubles its ring for an event that must not be lost, which tells of the state of
+ * a connection, and for others if the ring holds connection requests: how many those are is up to
+ * the peers. Returns the place; or NULL without the lock: the event is lost, the overflow was
+ * reported on the asynchronous EVD, and the caller breaks the EP concerned.
  */
-DOFI_COLD struct dofi_event *dofi_evd_overflow(struct dofi_evd *evd);
+DOFI_COLD struct dofi_event *dofi_evd_full(struct dofi_evd *evd, bool must_not_be_lost);
+
+/* Takes evd->lock and returns the place for the next event, or NULL as dofi_evd_full does. */
 static inline struct dofi_event *dofi_evd_begin(struct dofi_evd *evd)
 {
 	dofi_lock(&evd->lock);
 	if (DOFI_UNLIKELY(dofi_evd_queued(evd) == evd->qlen))
-		return dofi_evd_overflow(evd);
+		return dofi_evd_full(evd, false);
 	return dofi_evd_slot(evd, evd->tail);
 }
 
@@ -160,7 +163,7 @@ DOFI_INLINE void dofi_evd_end(struct dofi_evd *evd, bool notify)
 	dofi_unlock(&evd->lock);
 }
 
-/* Both steps in one, and counts the event. 0 or -ENOSPC. */
+/* Both steps in one, and counts the event. 0 or -ENOSPC, which no event of a connection gets. */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
 
 /* Reports an asynchronous error on the IA's asynchronous EVD, if there is one. */

@@ -14,6 +14,7 @@
 #include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/srq_count.h"
+#include "../../../prov/ofi/object/ud_ah.h"
 #include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/progress/engine.h"
 
@@ -999,6 +1000,125 @@ START_TEST(test_overflow_after_resize_is_reported)
 }
 END_TEST
 
+static int push_number(uint32_t number)
+{
+	const struct dofi_event event = {.number = number};
+
+	return dofi_evd_push(evd, &event, true);
+}
+
+static void expect_number(DAT_EVENT_NUMBER number)
+{
+	DAT_EVENT event;
+
+	t_ok(dofi_evd_dequeue(evd, &event));
+	ck_assert_int_eq(event.event_number, number);
+}
+
+/* The ring has wrapped around, and is full. */
+static void fill_to_the_end(void)
+{
+	for (uint64_t i = 0; i < 3; i++)
+		push(i, true);
+	for (uint64_t i = 0; i < 3; i++)
+		expect_dequeue(i);
+	for (uint64_t i = 0; i < 8; i++)
+		ck_assert_int_eq(push(i, true), 0);
+}
+
+/* By it a program learns that an EP is free, or that it may send. */
+START_TEST(test_event_of_a_connection_is_not_lost)
+{
+	static const uint32_t numbers[] = {DAT_CONNECTION_EVENT_ESTABLISHED,
+					   DAT_CONNECTION_EVENT_UNREACHABLE,
+					   DOFI_UD_EVENT_ESTABLISHED, DOFI_UD_EVENT_ERROR};
+	const struct dofi_evd *object = evd;
+	DAT_EVENT event;
+
+	fill_to_the_end();
+	ck_assert_int_eq(push_number(numbers[_i]), 0);
+	ck_assert_uint_eq(object->qlen, 16);
+	t_ret(dofi_evd_dequeue(ia->async_evd, &event), DOFI_QUEUE_EMPTY);
+	for (uint64_t i = 0; i < 8; i++)
+		expect_dequeue(i);
+	ck_assert_uint_eq(dofi_evd_queued(object), 1);
+	ck_assert_uint_eq(dofi_evd_slot(object, object->head)->number, numbers[_i]);
+	ck_assert_uint_eq(atomic_load(&object->counters[DOFI_CNT_EVD_OVERFLOW]), 0);
+}
+END_TEST
+
+/* Events beside those of connections. */
+START_TEST(test_other_events_are_lost)
+{
+	static const uint32_t numbers[] = {DAT_CONNECTION_REQUEST_EVENT,
+					   DAT_CONNECTION_EVENT_ESTABLISHED - 1,
+					   DAT_CONNECTION_EVENT_UNREACHABLE + 1,
+					   DOFI_UD_EVENT_REQUEST, DOFI_UD_EVENT_ERROR + 1};
+
+	fill_to_the_end();
+	ck_assert_int_eq(push_number(numbers[_i]), -ENOSPC);
+	ck_assert_uint_eq(((struct dofi_evd *)evd)->qlen, 8);
+}
+END_TEST
+
+/* A waiter sees the events in the longer ring. */
+START_TEST(test_ring_grows_while_a_thread_waits)
+{
+	DAT_EVENT event;
+
+	start_waiter(8);
+	for (uint64_t i = 0; i < 8; i++)
+		push(i, false);
+	ck_assert_int_eq(push_number(DAT_CONNECTION_EVENT_BROKEN), 0);
+	expect_woken(0, 8);
+	for (uint64_t i = 1; i < 8; i++)
+		expect_dequeue(i);
+	expect_number(DAT_CONNECTION_EVENT_BROKEN);
+	t_ret(dofi_evd_dequeue(ia->async_evd, &event), DOFI_QUEUE_EMPTY);
+}
+END_TEST
+
+/* A peer that sends many requests takes no place of a completion, wherever its requests are. */
+START_TEST(test_requests_take_no_place_of_completions)
+{
+	static const uint32_t numbers[] = {DAT_CONNECTION_REQUEST_EVENT, DOFI_UD_EVENT_REQUEST};
+	struct dofi_evd *object = evd;
+	DAT_EVENT event;
+
+	fill_to_the_end();
+	dofi_evd_slot(object, object->head + (uint32_t)_i / 2 * 7)->number = numbers[_i % 2];
+	ck_assert_int_eq(push(8, true), 0);
+	ck_assert_uint_eq(object->qlen, 16);
+	ck_assert_uint_eq(dofi_evd_queued(object), 9);
+	t_ret(dofi_evd_dequeue(ia->async_evd, &event), DOFI_QUEUE_EMPTY);
+}
+END_TEST
+
+/* The longest ring, no memory, and an EVD that another thread has freed. */
+START_TEST(test_ring_that_cannot_grow_loses_the_event)
+{
+	struct dofi_evd *object = evd;
+	struct dofi_event *ring = object->ring;
+	DAT_EVENT event;
+
+	fill_to_the_end();
+	if (_i == 0)
+		ia->limits.max_evd_qlen = 15;
+	else if (_i == 1)
+		t_fake.fail_malloc = 1;
+	else
+		object->qlen = 0, object->head = object->tail;
+	ck_assert_int_eq(push_number(DAT_CONNECTION_EVENT_BROKEN), -ENOSPC);
+	ck_assert_int_eq(t_fake.fail_malloc, 0);
+	ck_assert_ptr_eq(object->ring, ring);
+	t_ok(dofi_evd_dequeue(ia->async_evd, &event));
+	ck_assert_int_eq(event.event_number, DAT_ASYNC_ERROR_EVD_OVERFLOW);
+	object->qlen = 8;
+	ia->limits.max_evd_qlen = 16;
+	ck_assert_int_eq(push_number(DAT_CONNECTION_EVENT_BROKEN), 0);
+}
+END_TEST
+
 /* EVD-120, ERR-041 */
 START_TEST(test_full_or_absent_async_evd_loses_events)
 {
@@ -1175,6 +1295,11 @@ int main(void)
 	tcase_add_loop_test(tc, test_room_for_requests, 0, 13);
 	tcase_add_test(tc, test_overflow_is_reported_once);
 	tcase_add_test(tc, test_overflow_after_resize_is_reported);
+	tcase_add_loop_test(tc, test_event_of_a_connection_is_not_lost, 0, 4);
+	tcase_add_loop_test(tc, test_other_events_are_lost, 0, 5);
+	tcase_add_test(tc, test_ring_grows_while_a_thread_waits);
+	tcase_add_loop_test(tc, test_requests_take_no_place_of_completions, 0, 4);
+	tcase_add_loop_test(tc, test_ring_that_cannot_grow_loses_the_event, 0, 3);
 	tcase_add_test(tc, test_full_or_absent_async_evd_loses_events);
 	tcase_add_test(tc, test_full_async_evd_is_logged_once);
 	tcase_add_test(tc, test_resize_frees_a_ring);
