@@ -953,8 +953,8 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 	$(t_headers)
 %C%_unit_cm_check_conn_state_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_conn_state_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
-	-Wl,--wrap=dofi_chan_dial -Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_evd_push -Wl,--wrap=dofi_ep_sync \
-	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_linger_wait -Wl,--wrap=dofi_ud_forget \
+	-Wl,--wrap=dofi_chan_dial -Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_chan_flush -Wl,--wrap=dofi_evd_push \
+	-Wl,--wrap=dofi_ep_sync -Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_linger_wait -Wl,--wrap=dofi_ud_forget \
 	-Wl,--wrap=dofi_conn_step -Wl,--wrap=dofi_chan_read -Wl,--wrap=dofi_conn_by_secret \
 	-Wl,--wrap=dofi_ud_mark_answered -Wl,--wrap=dofi_obj_alloc -Wl,--wrap=dofi_release_flushed \
 	-Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_truncated_settle -Wl,--wrap=dofi_run_delay_is_high

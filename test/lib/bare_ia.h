@@ -8,6 +8,7 @@
 #include "../../prov/ofi/api/evd.h"
 #include "../../prov/ofi/object/ia.h"
 #include "../../prov/ofi/progress/evd.h"
+#include "progress/work.h"
 
 /* Has an asynchronous EVD and room for others. The test sets other limits and the transport. */
 static inline struct dofi_ia *t_bare_ia_open(void)
@@ -25,7 +26,7 @@ static inline struct dofi_ia *t_bare_ia_open(void)
 	dofi_lock_init_level(&ia->engine.lock, DOFI_LEVEL_ENGINE);
 	dofi_lock_init_level(&ia->engine.stalled_lock, DOFI_LEVEL_LEAF);
 	dofi_list_init(&ia->engine.stalled);
-	dofi_list_init(&ia->engine.work);
+	dofi_work_init(&ia->engine);
 	dofi_list_init(&ia->agents);
 	dofi_list_init(&ia->agent_calls);
 	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)

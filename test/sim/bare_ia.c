@@ -203,6 +203,7 @@ void bare_ia_check_rest(const struct dofi_ia *ia)
 
 	MUST(!e->timers);
 	MUST(dofi_list_empty(&e->work));
+	MUST(dofi_list_empty(&e->last_work));
 	MUST(dofi_list_empty(&e->stalled));
 	MUST(e->nstalled == 0);
 	MUST(ia->wait.watchers == 0);

@@ -42,6 +42,7 @@ _Static_assert(DOFI_MAX_PRIVATE <= DOFI_WIRE_MAX_PRIVATE, "private data fits a m
 static void chan_ready(struct dofi_fd *fd, uint32_t events);
 static void chan_timer(struct dofi_timer *timer);
 static void chan_work(struct dofi_work *work);
+static void send_queued(struct dofi_work *work);
 
 /* --- life --- */
 
@@ -57,8 +58,10 @@ struct dofi_chan *dofi_chan_new(struct dofi_ia *ia, int fd, enum dofi_chan_state
 	chan->fd = (struct dofi_fd){.fd = fd, .ready = chan_ready};
 	chan->timer.fire = chan_timer;
 	chan->work.run = chan_work;
+	chan->sending.run = send_queued;
 	chan->answer.retry = dofi_chan_answer_again;
 	dofi_list_init(&chan->link);
+	dofi_list_init(&chan->sending.link);
 	dofi_list_init(&chan->waiting);
 	dofi_list_init(&chan->conns);
 	dofi_list_init(&chan->host_link);
@@ -95,6 +98,8 @@ void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly)
 	dofi_assert_held(&chan->ia->engine.lock);
 	if (chan->state == DOFI_CHAN_DEAD)
 		return;
+	dofi_chan_flush(chan);
+	dofi_list_del(&chan->sending.link);
 	if (chan->accepted && chan->state == DOFI_CHAN_HANDSHAKE)
 		cm->nstrangers--;
 	chan->was_up = chan->state == DOFI_CHAN_UP;
@@ -368,4 +373,9 @@ static void chan_work(struct dofi_work *work)
 		return;
 	}
 	announce(chan);
+}
+
+static void send_queued(struct dofi_work *work)
+{
+	dofi_chan_flush(DOFI_CONTAINER(work, struct dofi_chan, sending));
 }

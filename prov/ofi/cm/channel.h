@@ -72,6 +72,7 @@ struct dofi_chan {
 	uint32_t noffered;              /* number of requests that wait for the consumer's answer */
 	struct dofi_timer timer;        /* limit of HANDSHAKE, then of idleness */
 	struct dofi_work work;          /* due upcalls, and the end */
+	struct dofi_work sending;       /* sends the frames that were queued meanwhile */
 	uint64_t asked, done; /* number of the last INVALIDATE sent, of the last answered */
 	/* an INVALIDATE was not answered in time, so calls do not wait for this peer */
 	bool mute;
@@ -105,8 +106,9 @@ const char *dofi_chan_peer_text(const struct dofi_chan *chan, char text[DOFI_ADD
 void dofi_chan_handshake_done(struct dofi_chan *chan);
 
 /*
- * Ends a channel. Makes no upcall itself: the channel's deferred work does, and frees the channel.
- * Connections that still wait for the channel get err, those that use it get orderly.
+ * Sends what is queued and ends a channel. Makes no upcall itself: the channel's deferred work
+ * does, and frees the channel. Connections that still wait for the channel get err, those that use
+ * it get orderly.
  */
 void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly);
 /* The peer has closed the socket, or the socket failed with err, a negative errno. */

@@ -115,8 +115,8 @@ void dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg)
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 
 	dofi_assert_held(&chan->ia->engine.lock);
-	if (chan->state != DOFI_CHAN_UP && !chan->asks)
+	if (chan->state == DOFI_CHAN_DEAD || (chan->state != DOFI_CHAN_UP && !chan->asks))
 		return;
 	dofi_chan_put_sealed(chan, frame, dofi_wire_put_msg(frame, msg));
-	dofi_chan_flush(chan);
+	dofi_work_defer_last(chan->ia, &chan->sending);
 }

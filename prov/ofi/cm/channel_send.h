@@ -13,11 +13,12 @@ struct dofi_msg;
 /* For handshake.c: queue a frame for the next flush, as it is or sealed. */
 void dofi_chan_put(struct dofi_chan *chan, const uint8_t *frame, size_t size);
 void dofi_chan_put_sealed(struct dofi_chan *chan, uint8_t *frame, size_t size);
+/* Sends what is queued, as far as the socket takes it. */
 void dofi_chan_flush(struct dofi_chan *chan);
 
 /*
- * Queues a message and sends what the socket takes. A failure is reported later by
- * dofi_conn_chan_lost.
+ * Queues a message. All messages of a round, or of a call, leave together at its end, which wakes
+ * the peer once. A failure is reported later by dofi_conn_chan_lost.
  */
 void dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg);
 

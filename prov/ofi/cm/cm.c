@@ -224,7 +224,12 @@ static void say_goodbye(struct dofi_cm *cm)
 	const struct dofi_msg goodbye = {.type = DOFI_MSG_GOODBYE};
 
 	DOFI_LIST_FOR(node, &cm->chans)
-	dofi_chan_send(DOFI_CONTAINER(node, struct dofi_chan, link), &goodbye);
+	{
+		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
+
+		dofi_chan_send(chan, &goodbye);
+		dofi_chan_flush(chan);
+	}
 }
 
 static void close_all(struct dofi_list *chans)

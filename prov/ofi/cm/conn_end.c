@@ -13,6 +13,7 @@
 #include "object/ia.h"
 #include "object/transport.h"
 #include "cm/channel.h"
+#include "cm/channel_send.h"
 #include "cm/conn_state.h"
 #include "cm/wire.h"
 #include "object/ep.h"
@@ -235,6 +236,9 @@ void dofi_act_release(struct dofi_conn *conn, const struct dofi_msg *msg)
 	struct dofi_ep *ep = conn->ep;
 
 	(void)msg;
+	/* The peer hears the reason before the path closes. */
+	if (conn->chan)
+		dofi_chan_flush(conn->chan);
 	conn->trans->disconnect(conn);
 	dofi_conn_forget_bind(ep);
 	dofi_lock(&ep->lock);

@@ -33,8 +33,7 @@ static void refuse(struct dofi_chan *chan, enum dofi_log_level level, const char
 	DOFI_LOG_LIMITED(&ia->cm.refusals, level, ia->name, "%s: no control channel %s %s: %s",
 			 ia->name, chan->accepted ? "from" : "to", dofi_chan_peer_text(chan, text),
 			 why);
-	/* Sends the HELLO that was queued: the peer can derive the reason from it. */
-	dofi_chan_flush(chan);
+	/* This sends the HELLO that was queued: the peer can derive the reason from it. */
 	dofi_chan_close(chan, -EPROTO, false);
 }
 

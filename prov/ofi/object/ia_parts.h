@@ -82,6 +82,7 @@ struct dofi_engine {
 	struct dofi_taker taker;
 	_Atomic uint32_t nstalled; /* number of stalls that wait for the fabric */
 	struct dofi_list work;
+	struct dofi_list last_work;
 	_Atomic uint32_t activity; /* incremented by every consumer call that polls or waits */
 	_Atomic uint32_t handled;  /* events handled so far */
 	/* consumers in a post of a large message, which the fabric may copy within the call */

@@ -45,7 +45,7 @@ static inline int round_of(struct dofi_ia *ia, bool all)
 	}
 	if (atomic_load_explicit(&e->nstalled, memory_order_relaxed))
 		dofi_stall_retry_all(ia);
-	if (!dofi_list_empty(&e->work))
+	if (!dofi_list_empty(&e->work) || !dofi_list_empty(&e->last_work))
 		n += dofi_work_run(ia);
 	if (n)
 		atomic_store_explicit(&e->handled,
@@ -170,7 +170,7 @@ int dofi_engine_init(struct dofi_ia *ia)
 
 	dofi_lock_init_level(&e->lock, DOFI_LEVEL_ENGINE);
 	dofi_lock_init_level(&e->stalled_lock, DOFI_LEVEL_LEAF);
-	dofi_list_init(&e->work);
+	dofi_work_init(e);
 	dofi_list_init(&e->stalled);
 	e->has_fabric = true;
 	atomic_store(&e->next_timer, UINT64_MAX);

@@ -2,6 +2,7 @@
 #include "progress/engine_fds.h"
 
 #include "object/ia.h"
+#include "progress/work.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
@@ -42,6 +43,8 @@ int dofi_engine_hear(struct dofi_ia *ia)
 	int n = 0;
 
 	dofi_assert_held(&ia->engine.lock);
+	/* A call that waits for a peer listens in a loop: the peer needs what is queued for it. */
+	dofi_work_run_last(ia);
 	while (n < 64 && epoll_wait(ia->engine.sock_epfd, &event, 1, 0) == 1) {
 		struct dofi_fd *fd = event.data.ptr;
 

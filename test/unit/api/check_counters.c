@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Reports of the counters, also while other threads create and free EPs. */
 #include "t_hooks.h"
+#include "progress/work.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/api/counters.h"
@@ -306,7 +307,7 @@ static DAT_UINT64 values[MOST];
 
 static void publish(void)
 {
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	ia.obj.ia = &ia;
 	atomic_store(&ia.obj.magic, DOFI_MAGIC | DAT_HANDLE_TYPE_IA);
 	add_ep(0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The life of an IA: what it opens, and the order in which its objects end. */
 #include "t_hooks.h"
+#include "progress/work.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/api/ia.c"
@@ -118,7 +119,7 @@ int __wrap_dofi_ia_steps_begin(struct dofi_ia *of)
 	dofi_lock_init_level(&of->engine.lock, DOFI_LEVEL_ENGINE);
 	dofi_lock_init_level(&of->engine.stalled_lock, DOFI_LEVEL_LEAF);
 	dofi_list_init(&of->engine.stalled);
-	dofi_list_init(&of->engine.work);
+	dofi_work_init(&of->engine);
 	dofi_list_init(&of->cm.listeners);
 	return begin_result;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A control channel that is up: what it queues for the socket, its idleness and its end. */
 #include "t_blocks.h"
+#include "progress/work.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/auth/crypto.h"
@@ -95,7 +96,7 @@ static void setup(void)
 
 	ck_assert_int_eq(dofi_crypto_start(), 0);
 	dofi_lock_init(&ia.engine.lock);
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	dofi_list_init(&ia.drains);
 	ia.engine.sock_epfd = epoll_create1(0);
 	ck_assert_int_ge(ia.engine.sock_epfd, 0);
@@ -270,9 +271,11 @@ START_TEST(a_sealed_message_is_longer_by_its_seal)
 	size_t size = dofi_wire_put_msg(frame, &done);
 
 	dofi_chan_send(chan, &done);
+	dofi_work_run(&ia);
 	ck_assert_int_eq(recv(peer, frame, sizeof(frame), 0), size);
 	chan->session.sealed = true;
 	dofi_chan_send(chan, &done);
+	dofi_work_run(&ia);
 	ck_assert_int_eq(recv(peer, frame, sizeof(frame), 0), size + DOFI_SEAL_SIZE);
 }
 END_TEST
@@ -347,7 +350,50 @@ START_TEST(nothing_is_sent_before_the_handshake_is_complete)
 	chan->state = DOFI_CHAN_HANDSHAKE;
 	chan->asks = _i;
 	dofi_chan_send(chan, &msg);
+	dofi_work_run(&ia);
 	ck_assert_int_eq(nsends, _i);
+}
+END_TEST
+
+/* Each system call would wake the peer. Work that was deferred later may send, too. */
+START_TEST(messages_of_a_round_leave_together)
+{
+	const struct dofi_msg ready = {.type = DOFI_MSG_READY}, bye = {.type = DOFI_MSG_BYE};
+	size_t size = dofi_wire_put_msg(frame, &ready);
+
+	dofi_chan_send(chan, &ready);
+	dofi_chan_send(chan, &bye);
+	ck_assert_int_eq(nsends, 0);
+	dofi_work_run(&ia);
+	ck_assert_int_eq(nsends, 1);
+	ck_assert_int_eq(recv(peer, frame, sizeof(frame), 0), 2 * size);
+	dofi_work_run(&ia);
+	ck_assert_int_eq(nsends, 1);
+}
+END_TEST
+
+/* The peer learns from the last message why the channel ends. */
+START_TEST(messages_leave_before_the_channel_ends)
+{
+	const struct dofi_msg msg = {.type = DOFI_MSG_GOODBYE};
+
+	dofi_chan_send(chan, &msg);
+	dofi_chan_close(chan, 0, true);
+	ck_assert_int_gt(recv(peer, frame, sizeof(frame), 0), 0);
+	ck_assert_int_eq(recv(peer, frame, sizeof(frame), 0), 0);
+	ck_assert(dofi_list_empty(&ia.engine.last_work));
+}
+END_TEST
+
+/* Its connections may still send before they learn of its end; then it is freed. */
+START_TEST(a_closed_channel_sends_nothing)
+{
+	const struct dofi_msg msg = {.type = DOFI_MSG_BYE};
+
+	chan->asks = true;
+	dofi_chan_close(chan, 0, true);
+	dofi_chan_send(chan, &msg);
+	ck_assert(dofi_list_empty(&ia.engine.last_work));
 }
 END_TEST
 
@@ -871,6 +917,7 @@ START_TEST(an_answer_that_waited_is_sent)
 	chan->answer_number = 5;
 	dofi_stall(&ia, &chan->answer);
 	dofi_stall_retry_all(&ia);
+	dofi_work_run(&ia);
 	ck_assert_int_gt(recv(peer, frame, sizeof(frame), 0), DOFI_WIRE_LENGTH);
 	ck_assert(dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, frame[3] | (size_t)frame[2] << 8,
 				    &msg));
@@ -1050,6 +1097,9 @@ int main(void)
 	tcase_add_loop_test(tc, an_event_of_the_socket, 0, 5);
 	tcase_add_test(tc, a_full_socket_is_not_tried_for_each_message);
 	tcase_add_loop_test(tc, nothing_is_sent_before_the_handshake_is_complete, 0, 2);
+	tcase_add_test(tc, messages_of_a_round_leave_together);
+	tcase_add_test(tc, messages_leave_before_the_channel_ends);
+	tcase_add_test(tc, a_closed_channel_sends_nothing);
 	tcase_add_loop_test(tc, a_channel_waits_a_while_for_its_next_use, 0, 2);
 	tcase_add_test(tc, a_handshake_ends_with_its_last_connection);
 	tcase_add_loop_test(tc, a_closed_channel_is_not_counted, 0, 5);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connections before and after they have a data path. */
 #include "../../lib/t_blocks.h"
+#include "progress/work.h"
 #include "unit.h"
 
 #include "cm/accept.h"
@@ -263,7 +264,7 @@ static void setup(void)
 
 	dofi_lock_init(&e->lock);
 	dofi_lock(&e->lock);
-	dofi_list_init(&e->work);
+	dofi_work_init(e);
 	dofi_list_init(&burst_chan.conns);
 	burst_ia.trans = &trans;
 	burst_ia.up = &dofi_cm_upcalls;
@@ -566,7 +567,7 @@ START_TEST(a_failed_request_makes_the_end_abrupt)
 
 	conn.ep = &ep;
 	conn.chan = &chan;
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	dofi_lock(&ia.engine.lock);
 	dofi_lock(&ep.lock);
 	dofi_conn_drained(&ep);
@@ -823,7 +824,7 @@ START_TEST(an_end_waits_for_answers_about_a_truncated_message)
 	ia.cm.conns_size = 64;
 	ia.cq = &cq;
 	ia.cqs.n = 1;
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	ia.engine.has_fabric = _i != 2; /* else the process exits */
 	srq.truncated = _i ? &truncated : NULL;
 	dofi_lock(&ia.engine.lock);

@@ -4,6 +4,7 @@
  * what becomes of a channel that nobody needs.
  */
 #include "t_blocks.h"
+#include "progress/work.h"
 #include "t_hooks.h"
 #include "unit.h"
 
@@ -147,7 +148,7 @@ bool __wrap_dofi_netdev_is_ours(const struct sockaddr_storage *addr)
 static void setup(void)
 {
 	dofi_lock_init(&ia.engine.lock);
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	dofi_list_init(&ia.drains);
 	ia.engine.sock_epfd = epoll_create1(0);
 	ck_assert_int_ge(ia.engine.sock_epfd, 0);

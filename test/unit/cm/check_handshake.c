@@ -4,6 +4,7 @@
  * what the log says about it.
  */
 #include "t_channel.h"
+#include "progress/work.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/auth/crypto.h"
@@ -99,7 +100,7 @@ static void be_ia(int side)
 	ia->trans = &msg;
 	ia->info = &info[side];
 	dofi_lock_init(&ia->engine.lock);
-	dofi_list_init(&ia->engine.work);
+	dofi_work_init(&ia->engine);
 	ia->engine.sock_epfd = epoll_create1(0);
 	ck_assert_int_ge(ia->engine.sock_epfd, 0);
 	ia->obj.ia = ia;

@@ -16,6 +16,7 @@
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ctxtab.h"
 #include "../../../prov/ofi/cm/conn_state.h"
+#include "progress/work.h"
 
 #define REQUESTS 8u
 #define CONTEXT  7u
@@ -117,7 +118,7 @@ static void setup(void)
 	dofi_lock_init(&ia.engine.stalled_lock);
 	dofi_lock_init(&ep.lock);
 	dofi_list_init(&ia.engine.stalled);
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	dofi_list_init(&ia.cm.chans);
 	dofi_list_init(&ia.cm.dead);
 	dofi_list_init(&ia.cm.binds);
@@ -202,10 +203,12 @@ static void peer_answers(uint64_t number)
 static uint64_t answered(void)
 {
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
-	ssize_t n = recv(peer_fd, frame, sizeof(frame), MSG_DONTWAIT);
 	struct dofi_msg msg;
 	size_t size;
+	ssize_t n;
 
+	dofi_work_run(&ia);
+	n = recv(peer_fd, frame, sizeof(frame), MSG_DONTWAIT);
 	if (n <= 0)
 		return 0;
 	ck_assert(dofi_wire_frame(frame, (size_t)n, &size));
@@ -555,6 +558,7 @@ START_TEST(a_peer_is_told_the_context)
 
 	ia.cm.invalidations = 40;
 	ck_assert_uint_eq(dofi_chan_ask(&ia, CONTEXT), 41);
+	dofi_work_run(&ia);
 	n = recv(peer_fd, frame, sizeof(frame), MSG_DONTWAIT);
 	ck_assert_int_gt(n, DOFI_WIRE_LENGTH);
 	ck_assert(dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, (size_t)n - DOFI_WIRE_LENGTH, &msg));

@@ -4,6 +4,7 @@
  * there are too many, or when no descriptor is left.
  */
 #include "t_blocks.h"
+#include "progress/work.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/auth/crypto.h"
@@ -147,7 +148,7 @@ static void setup(void)
 {
 	ck_assert_int_eq(dofi_crypto_start(), 0);
 	dofi_lock_init(&ia.engine.lock);
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	dofi_list_init(&ia.drains);
 	dofi_list_init(&ia.agents);
 	dofi_list_init(&ia.agent_calls);

@@ -27,6 +27,7 @@
 #include "object/ia.h"
 #include "object/transport.h"
 #include "object/ud_ah.h"
+#include "progress/work.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -60,6 +61,7 @@ static uint16_t sent_flags;
 static uint32_t sent_data;        /* of the last message */
 static struct dofi_msg last_msg;  /* its private data are gone */
 static uint16_t disconnect_flags; /* of the last DISCONNECT */
+static int nqueued;               /* messages that have not left yet */
 static struct dofi_event last_event;
 static int dial_result;
 static uint16_t dialled_port;  /* the last one */
@@ -91,6 +93,7 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of);
 bool __wrap_dofi_run_delay_is_high(const struct dofi_run_delay *since);
 int __wrap_dofi_chan_dial(struct dofi_conn *of, const struct sockaddr *remote, uint16_t port);
 void __wrap_dofi_chan_send(struct dofi_chan *to, const struct dofi_msg *msg);
+void __wrap_dofi_chan_flush(struct dofi_chan *of);
 int __wrap_dofi_evd_push(struct dofi_evd *to, const struct dofi_event *event, bool notify);
 bool __wrap_dofi_ep_sync(struct dofi_ep *of);
 int __wrap_dofi_engine_drain_cq(struct dofi_ia *of);
@@ -179,7 +182,14 @@ void __wrap_dofi_chan_send(struct dofi_chan *to, const struct dofi_msg *msg)
 	last_msg = *msg;
 	sent_data = msg->data;
 	sent_flags = msg->flags;
+	nqueued++;
 	note("%s%s", name_of(msg), reason_of(msg));
+}
+
+void __wrap_dofi_chan_flush(struct dofi_chan *of)
+{
+	ck_assert_ptr_eq(of, &chan);
+	nqueued = 0;
 }
 
 static const char *event_name(uint32_t number)
@@ -319,7 +329,9 @@ static void (*while_unlinking)(void);
 
 static void disconnect(struct dofi_conn *of)
 {
-	(void)of;
+	/* A peer that finds the path closed waits for the reason. */
+	if (of->chan && of->state == DOFI_CONN_ENDED && !of->ud)
+		ck_assert_int_eq(nqueued, 0);
 	note("unlink");
 	if (while_unlinking)
 		while_unlinking();
@@ -360,7 +372,7 @@ static void setup(void)
 {
 	dofi_lock_init(&ia.engine.lock);
 	dofi_lock(&ia.engine.lock);
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	dofi_list_init(&chan.waiting);
 	dofi_list_init(&chan.conns);
 	dofi_list_init(&chan.link);

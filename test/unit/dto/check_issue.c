@@ -13,6 +13,7 @@
 #include "../../../prov/ofi/progress/work.h"
 #include "../../../prov/ofi/dto/control.h"
 #include "../../../prov/ofi/dto/post.h"
+#include "progress/work.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -301,7 +302,7 @@ static void setup_held(void)
 	ep.obj.magic = DOFI_MAGIC | DAT_HANDLE_TYPE_EP;
 	ep.state = DAT_EP_STATE_CONNECTED;
 	ep.req.limit = REQUESTS;
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	ep.attr.max_request_iov = ep.attr.max_rdma_write_iov = 1;
 }
 

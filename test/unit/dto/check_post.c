@@ -15,6 +15,7 @@
 #include "../../../prov/ofi/dto/issue.h"
 #include "../../../prov/ofi/dto/post.h"
 #include "../../../prov/ofi/dto/post_special.h"
+#include "progress/work.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -171,7 +172,7 @@ static void setup(void)
 	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
 		dofi_lock_init(locks[i]);
 	dofi_list_init(&ia.engine.stalled);
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	ia.trans = ep.trans = &trans;
 	memset(slots, 0xa5, sizeof(slots)); /* of former requests */
 	ia.limits.plain = ia.limits.plain_write = PLAIN;

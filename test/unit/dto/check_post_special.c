@@ -17,6 +17,7 @@
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/object/ud_ah.h"
 #include "../../../prov/ofi/progress/evd.h"
+#include "progress/work.h"
 
 #include <string.h>
 
@@ -99,7 +100,7 @@ static void setup(void)
 	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
 		dofi_lock_init(locks[i]);
 	dofi_list_init(&ia.engine.stalled);
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	open_memory();
 	ia.trans = ep.trans = &trans;
 	ia.limits.max_message = MESSAGE;

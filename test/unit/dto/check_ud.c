@@ -24,6 +24,7 @@
 #include "../../../prov/ofi/dto/ud_window.h"
 #include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/progress/engine_fds.h"
+#include "../../../prov/ofi/progress/work.h"
 
 #include <rdma/fi_domain.h>
 #include <dat2/dat_ib_extensions.h>
@@ -223,6 +224,7 @@ static void setup(void)
 	ia.params.linger_ms = 0;
 	ia.up = &upcalls;
 	dofi_list_init(&ia.ud_answers);
+	dofi_work_init(&ia.engine);
 	dofi_lock_init(&evd.lock);
 	evd.obj.ia = &ia;
 	evd.ring = events;

@@ -10,6 +10,7 @@
 #include "../../../prov/ofi/progress/stall.h"
 #include "../../../prov/ofi/progress/wait.h"
 #include "../../../prov/ofi/progress/work.h"
+#include "progress/work.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
@@ -36,7 +37,7 @@ static void setup(void)
 	dofi_lock_init(&ia.engine.lock);
 	dofi_lock_init(&ia.engine.stalled_lock);
 	dofi_list_init(&ia.engine.stalled);
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	ia.engine.sock_epfd = epoll_create1(EPOLL_CLOEXEC);
 	ia.engine.quiet_epfd = epoll_create1(EPOLL_CLOEXEC);
 	dofi_lock(&ia.engine.lock);
@@ -191,6 +192,24 @@ START_TEST(deferred_work_runs_once_in_its_order)
 }
 END_TEST
 
+/* It is no event, and comes after work that other last work has deferred. */
+START_TEST(last_work_runs_when_no_other_is_left)
+{
+	for (int i = 0; i < MOST; i++) {
+		works[i].run = run;
+		follows[i] = -1;
+	}
+	dofi_work_defer_last(&ia, &works[3]);
+	dofi_work_defer_last(&ia, &works[0]);
+	dofi_work_defer_last(&ia, &works[3]);
+	dofi_work_defer(&ia, &works[1]);
+	follows[3] = 2;
+	ck_assert_int_eq(dofi_work_run(&ia), 2);
+	ck_assert_str_eq(calls, "bdca");
+	ck_assert(dofi_list_empty(&ia.engine.last_work));
+}
+END_TEST
+
 /* --- descriptors --- */
 
 static struct dofi_fd fds[2];
@@ -216,6 +235,25 @@ static void watch_both(void)
 		ck_assert_int_eq(dofi_engine_watch(&ia, &fds[i], EPOLLIN), 0);
 	}
 }
+
+/* A call may wait for the answer to a message that it has queued. Other work waits for the round.
+ */
+START_TEST(what_is_queued_leaves_before_the_look)
+{
+	for (int i = 0; i < MOST; i++) {
+		works[i].run = run;
+		follows[i] = -1;
+	}
+	dofi_work_defer_last(&ia, &works[3]);
+	dofi_work_defer(&ia, &works[1]);
+	watch_both();
+	dofi_engine_hear(&ia);
+	ck_assert_int_eq(calls[0], 'd');
+	ck_assert_ptr_null(strchr(calls + 1, 'd'));
+	ck_assert(dofi_list_empty(&ia.engine.last_work));
+	ck_assert(!dofi_list_empty(&ia.engine.work));
+}
+END_TEST
 
 /* The engine has other work, too. */
 START_TEST(a_look_handles_a_limited_number_of_events)
@@ -287,6 +325,8 @@ int main(void)
 	tcase_add_test(tc, work_that_is_not_needed_does_not_wait);
 	tcase_add_test(tc, a_retry_may_end_others);
 	tcase_add_test(tc, deferred_work_runs_once_in_its_order);
+	tcase_add_test(tc, last_work_runs_when_no_other_is_left);
+	tcase_add_test(tc, what_is_queued_leaves_before_the_look);
 	tcase_add_test(tc, a_look_handles_a_limited_number_of_events);
 	tcase_add_test(tc, a_handler_may_end_the_watch_of_another);
 	tcase_add_test(tc, a_descriptor_is_heard_as_it_is_watched);

@@ -5,6 +5,7 @@
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/progress/timer.h"
 #include "../../../prov/ofi/progress/engine.h"
+#include "progress/work.h"
 
 #include <sys/epoll.h>
 
@@ -34,7 +35,7 @@ static void on_fire(struct dofi_timer *timer)
 static void setup(void)
 {
 	dofi_lock_init(&ia.engine.lock);
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	atomic_store(&ia.engine.next_timer, UINT64_MAX);
 	dofi_lock(&ia.engine.lock);
 }

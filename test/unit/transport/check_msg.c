@@ -16,6 +16,7 @@
 #include "../../../prov/ofi/dto/reap.h"
 #include "../../../prov/ofi/dto/ring.h"
 #include "../../../prov/ofi/dto/credit.h"
+#include "progress/work.h"
 
 #include <endian.h>
 #include <rdma/fi_cm.h>
@@ -279,7 +280,7 @@ static void setup(void)
 	ia.engine.has_fabric = true;
 	dofi_lock_init(&ia.engine.lock);
 	dofi_lock(&ia.engine.lock);
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	ep.obj.ia = &ia;
 	ep.req.limit = REQUESTS;
 	ep.recv.limit = RECEIVES;

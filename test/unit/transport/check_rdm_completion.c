@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/transport/rdm_completion.c"
+#include "progress/work.h"
 
 #include <rdma/fi_tagged.h>
 #include <string.h>
@@ -161,7 +162,7 @@ void __wrap_dofi_ctrl_recv_post_again(struct dofi_ia *of, struct dofi_wr *wr)
 static void setup(void)
 {
 	dofi_lock_init(&ia.engine.lock);
-	dofi_list_init(&ia.engine.work);
+	dofi_work_init(&ia.engine);
 	ia.info = &info;
 	ia.rdm = &rdm;
 	ia.shared_ep = &endpoint;
