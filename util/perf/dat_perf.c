@@ -2,6 +2,7 @@
 #include "perf/session.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -238,6 +239,18 @@ static int remote_main(const struct perf_options *o, const struct perf_plan *pla
 	return o->check ? perf_check(o, sync) : perf_measure(o, plan, sync);
 }
 
+/*
+ * The C library returns freed memory at the end of the heap to the system, unless the program has
+ * freed a large block before. Then each burst of endpoints has to get its memory from the system
+ * again. Which of the two happens must not depend on what is measured.
+ */
+static void keep_heap(void)
+{
+#ifdef M_TRIM_THRESHOLD
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	struct perf_plan plan = {.nsizes = 0};
@@ -252,6 +265,7 @@ int main(int argc, char **argv)
 	if (check_options(&options, argc - first) || perf_plan_make(&options, &plan))
 		goto wrong_usage;
 
+	keep_heap();
 	perf_cost_allow_files();
 	if (!options.loopback && options.pin && perf_pin(options.pin, 0))
 		ret = -1;

@@ -6,6 +6,7 @@
 #include "cm/conn_end.h"
 #include "cm/path.h"
 #include "dto/credit.h"
+#include "dto/orphan.h"
 #include "fabric/eqs.h"
 #include "fabric/port_reservation.h"
 #include "object/ia.h"
@@ -279,6 +280,22 @@ int dofi_msg_expect(struct dofi_conn *conn)
 	return 0;
 }
 
+/*
+ * Without an operation at the fabric, the completion queue has nothing of the EP, and need not be
+ * read. Receives of an SRQ are none of the EP's operations, but may have its messages.
+ */
+static void take_back_operations(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	bool has;
+
+	dofi_lock(&ep->lock);
+	has = ep->srq || dofi_orphans_outstanding(ep);
+	dofi_unlock(&ep->lock);
+	if (has)
+		dofi_engine_drain_cq(conn->ia);
+}
+
 void dofi_msg_disconnect(struct dofi_conn *conn)
 {
 	struct fid_ep *fep = conn->fep;
@@ -296,9 +313,9 @@ void dofi_msg_disconnect(struct dofi_conn *conn)
 	 */
 	if (!(conn->ia->quirks & DOFI_QUIRK_FOREIGN_FD))
 		fi_shutdown(fep, 0);
-	dofi_engine_drain_cq(conn->ia);
+	take_back_operations(conn);
 	close_endpoint(conn, fep);
-	dofi_engine_drain_cq(conn->ia);
+	take_back_operations(conn);
 }
 
 /* --- events --- */

@@ -217,7 +217,9 @@ static int shutdown_it(struct fid_ep *fep, uint64_t flags)
 	return 0;
 }
 
-static unsigned int reads[2]; /* of the completion queue, before and after the close */
+static unsigned int reads[2];    /* of the completion queue, before and after the close */
+static struct dofi_wr *returned; /* the operation that a read returns, unless none does */
+static bool never_returns;
 
 static ssize_t no_completion(struct fid_cq *of, void *buf, size_t count)
 {
@@ -225,6 +227,8 @@ static ssize_t no_completion(struct fid_cq *of, void *buf, size_t count)
 	(void)buf;
 	(void)count;
 	reads[closed == made]++;
+	if (returned && !never_returns)
+		returned->state = DOFI_WR_BACK;
 	return -FI_EAGAIN;
 }
 
@@ -1266,29 +1270,84 @@ END_TEST
 
 /* --- the end --- */
 
-static void end_with(uint64_t quirks)
+enum left { NOTHING, A_REQUEST, A_RECEIVE, A_READ_OF_THE_LIBRARY, MESSAGES_TO_AN_SRQ };
+
+static struct dofi_wr *issue(struct dofi_ring *ring, uint8_t op)
 {
-	ia.quirks = quirks;
-	ck_assert_int_eq(trans->connect(&conn), 0);
-	memset(reads, 0, sizeof(reads));
-	trans->disconnect(&conn);
-	closed_ia_leaves_nothing();
-	ck_assert_int_eq(closed, 1);
-	/* what the shutdown returned, and what the close returned */
-	ck_assert_uint_gt(reads[0], 0);
-	ck_assert_uint_gt(reads[1], 0);
+	struct dofi_wr *wr;
+
+	ck_assert_int_eq(dofi_ring_init(&ia, ring, 4, 4), 0);
+	wr = dofi_ring_at(ring, ring->tail++);
+	ring->issue = ring->tail;
+	wr->op = op;
+	wr->state = DOFI_WR_ISSUED;
+	return wr;
 }
 
-START_TEST(an_endpoint_is_shut_down_and_closed)
+/* Ends a connection while the fabric has this operation of the EP. Returns the operation. */
+static struct dofi_wr *end_with(uint64_t quirks, enum left left)
 {
-	end_with(0);
+	static struct dofi_srq srq;
+	struct dofi_wr *wr = NULL;
+
+	ia.quirks = quirks;
+	ck_assert_int_eq(trans->connect(&conn), 0);
+	if (left == A_REQUEST)
+		wr = issue(&ep.req, DOFI_OP_SEND);
+	else if (left == A_RECEIVE)
+		wr = issue(&ep.recv, DOFI_OP_RECV);
+	ep.peeking = left == A_READ_OF_THE_LIBRARY;
+	ep.srq = left == MESSAGES_TO_AN_SRQ ? &srq : NULL;
+	returned = wr;
+	memset(reads, 0, sizeof(reads));
+	trans->disconnect(&conn);
+	ep.peeking = false;
+	ep.srq = NULL;
+	closed_ia_leaves_nothing();
+	ck_assert_int_eq(closed, 1);
+	return wr;
+}
+
+static void free_rings(void)
+{
+	dofi_ring_fini(&ep.req);
+	dofi_ring_fini(&ep.recv);
+}
+
+/* Reads what the shutdown returned, and what the close returned. */
+START_TEST(operations_of_an_endpoint_come_back)
+{
+	never_returns = true;
+	end_with(0, (enum left)_i);
 	ck_assert_int_eq(shut, 1);
+	ck_assert_uint_gt(reads[0], 0);
+	ck_assert_uint_gt(reads[1], 0);
+	free_rings();
+}
+END_TEST
+
+START_TEST(operations_that_came_back_are_not_waited_for)
+{
+	const struct dofi_wr *wr = end_with(0, (enum left)_i);
+
+	ck_assert_int_eq(wr->state, DOFI_WR_BACK);
+	ck_assert_uint_gt(reads[0], 0);
+	ck_assert_uint_eq(reads[1], 0);
+	free_rings();
+}
+END_TEST
+
+START_TEST(without_operations_the_queue_is_not_read)
+{
+	end_with(0, NOTHING);
+	ck_assert_int_eq(shut, 1);
+	ck_assert_uint_eq(reads[0] + reads[1], 0);
 }
 END_TEST
 
 START_TEST(an_endpoint_is_only_closed_if_shutdown_is_harmful)
 {
-	end_with(DOFI_QUIRK_FOREIGN_FD);
+	end_with(DOFI_QUIRK_FOREIGN_FD, NOTHING);
 	ck_assert_int_eq(shut, 0);
 }
 END_TEST
@@ -1403,7 +1462,11 @@ int main(void)
 	tcase_add_test(tc, immediate_data_for_an_srq_name_the_connection);
 	tcase_add_test(tc, completion_data_of_the_peer);
 	tcase_add_test(tc, a_permanent_failure_of_the_queue_is_logged_once);
-	tcase_add_test(tc, an_endpoint_is_shut_down_and_closed);
+	tcase_add_loop_test(tc, operations_of_an_endpoint_come_back, A_REQUEST,
+			    MESSAGES_TO_AN_SRQ + 1);
+	tcase_add_loop_test(tc, operations_that_came_back_are_not_waited_for, A_REQUEST,
+			    A_RECEIVE + 1);
+	tcase_add_test(tc, without_operations_the_queue_is_not_read);
 	tcase_add_test(tc, an_endpoint_is_only_closed_if_shutdown_is_harmful);
 	tcase_add_test(tc, a_shared_queue_as_long_as_is_asked_for);
 	tcase_add_test(tc, a_shared_queue_is_closed);
