@@ -26,7 +26,7 @@
  * than looking at several queues. With more endpoints each shared queue gets SHARED_USERS.
  */
 #define LIST_USERS     8u
-#define ALONE_USERS    256u
+#define ALONE_USERS    384u
 #define SHARED_USERS   64u
 
 /*

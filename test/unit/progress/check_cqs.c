@@ -328,7 +328,7 @@ END_TEST
 /* --- a fabric over sockets --- */
 
 #define FEW   8u   /* connections of the list */
-#define ALONE 256u /* of the second queue while it is the only shared one */
+#define ALONE 384u /* of the second queue while it is the only shared one */
 #define EACH  64u  /* of every other */
 
 static void open_list(void)
