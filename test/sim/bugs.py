@@ -77,6 +77,10 @@ BUGS = [
          "\tif (!conn->ep)\n\t\treturn 0;\n\tdofi_lock")]),
     ("overtaken-request", "simulation", [
         (CM + "accept.c", "\t\treturn conn->repeated;", "\t\treturn false;")]),
+    ("end-without-place", "b4b38d9", [
+        ("prov/ofi/progress/evd.c",
+         "(must_not_be_lost || (report && holds_requests(evd))) && grow(evd)",
+         "!must_not_be_lost && report && holds_requests(evd) && grow(evd)")]),
 ]
 
 def sh(command, where, log):

@@ -236,6 +236,14 @@ static void draw_fault(struct plan *plan, struct random *r)
 		step->time = UINT64_MAX / 2;
 }
 
+static bool has(const struct plan *plan, enum plan_kind kind)
+{
+	for (int i = 0; i < plan->n; i++)
+		if (plan->steps[i].kind == kind)
+			return true;
+	return false;
+}
+
 void plan_draw(struct plan *plan, uint64_t seed)
 {
 	struct random r = random_stream(seed, 1);
@@ -265,6 +273,9 @@ void plan_draw(struct plan *plan, uint64_t seed)
 	faults = plan->is_calm ? 0 : 1 + random_below(&r, 4);
 	while (faults--)
 		draw_fault(plan, &r);
+	/* A short EVD has to become longer, which takes memory. */
+	if (random_one_in(&r, 4) && !has(plan, PLAN_FORGET))
+		plan->qlen = 1u << random_below(&r, 3);
 }
 
 uint64_t plan_last(const struct plan *plan)

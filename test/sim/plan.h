@@ -78,7 +78,8 @@ struct plan_step {
 struct plan {
 	uint64_t seed;
 	bool is_calm;  /* nothing goes wrong */
-	bool is_crowd; /* of equal processes, each on its host; qlen: of their one EVD; storm.h */
+	bool is_crowd; /* of equal processes, each on its host; storm.h */
+	/* of the one EVD of a process, for requests and connections; 0: it has an EVD for each */
 	uint32_t qlen;
 	uint64_t cost; /* ns that a process takes for an event */
 	bool is_busy;  /* hosts leave processes without a processor for seconds */

@@ -235,16 +235,16 @@ static void pause_now_and_then(void)
 
 /* --- an IA's life --- */
 
-static uint32_t qlen(void)
+static uint32_t longest_evd(void)
 {
 	return plan->is_crowd ? plan->qlen : QLEN;
 }
 
-static DAT_EVD_HANDLE make_evd(struct process *p, unsigned int flags)
+static DAT_EVD_HANDLE make_evd(struct process *p, uint32_t qlen, unsigned int flags)
 {
 	DAT_EVD_HANDLE evd;
 
-	MUST(dofi_evd_create(p->ia, (DAT_COUNT)qlen(), NULL, (DAT_EVD_FLAGS)flags, &evd) ==
+	MUST(dofi_evd_create(p->ia, (DAT_COUNT)qlen, NULL, (DAT_EVD_FLAGS)flags, &evd) ==
 	     DAT_SUCCESS);
 	return evd;
 }
@@ -254,14 +254,14 @@ static void make_objects(struct process *p)
 	DAT_REGION_DESCRIPTION region = {.for_va = consumer_memory};
 	DAT_RMR_CONTEXT context;
 
-	if (plan->is_crowd) {
-		p->conn_evd = make_evd(p, DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG);
+	if (plan->qlen) {
+		p->conn_evd = make_evd(p, plan->qlen, DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG);
 		p->cr_evd = p->conn_evd;
 	} else {
-		p->conn_evd = make_evd(p, DAT_EVD_CONNECTION_FLAG);
-		p->cr_evd = make_evd(p, DAT_EVD_CR_FLAG);
+		p->conn_evd = make_evd(p, QLEN, DAT_EVD_CONNECTION_FLAG);
+		p->cr_evd = make_evd(p, QLEN, DAT_EVD_CR_FLAG);
 	}
-	p->dto_evd = make_evd(p, DAT_EVD_DTO_FLAG);
+	p->dto_evd = make_evd(p, longest_evd(), DAT_EVD_DTO_FLAG);
 	MUST(dofi_pz_create(p->ia, &p->pz) == DAT_SUCCESS);
 	MUST(dofi_lmr_create(p->ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(consumer_memory), p->pz,
 			     DAT_MEM_PRIV_ALL_FLAG, &p->lmr, &p->lmr_context, &context, NULL,
@@ -306,7 +306,7 @@ void world_open(int number)
 	before = world_enter(p);
 	p->ia = bare_ia_new(name, p->kernel.host);
 	p->ia->limits.max_eps = plan->is_crowd ? plan->qlen : 2 * PLAN_STEPS;
-	p->ia->limits.max_evd_qlen = qlen();
+	p->ia->limits.max_evd_qlen = longest_evd();
 	if (plan->is_crowd)
 		set_defaults(p->ia);
 	if (plan->requests)
