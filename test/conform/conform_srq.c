@@ -610,10 +610,6 @@ START_TEST(DTO_144_completions_of_taken_buffers_come_before_the_end)
 }
 END_TEST
 
-/*
- * On some fabrics such a message breaks all connections with the peer. An attribute tells that. The
- * connections with other peers continue.
- */
 /* net of libfabric 1.17 ends the stream to the peer, and test/fabric above it does not tell. */
 static bool core_ends_streams(void)
 {
@@ -622,6 +618,10 @@ static bool core_ends_streams(void)
 	return core && !strcmp(core, "net");
 }
 
+/*
+ * On some fabrics such a message breaks all connections with the peer. An attribute tells that. The
+ * connections with other peers continue.
+ */
 START_TEST(DTO_148_a_message_that_does_not_fit_breaks_its_connection_alone)
 {
 	bool shared = !strcmp(t_named(&ia[1].provider, DAT_OFI_ATTR_TRUNCATED_MESSAGE), "PEER");

@@ -541,13 +541,15 @@ static void take_connection(struct process *p, const DAT_EVENT *event)
 		plan_end_of(a, which);
 }
 
-/* Takes the events of connections that are there. */
+static void take_event(struct process *p, const DAT_EVENT *event, bool of_connection, bool quietly);
+
+/* Takes the events of connections that are there, and the requests in the same EVD. */
 static void take_connections(struct process *p)
 {
 	DAT_EVENT event;
 
 	while (p->open && dofi_evd_dequeue(p->conn_evd, &event) == DAT_SUCCESS)
-		take_connection(p, &event);
+		take_event(p, &event, true, false);
 }
 
 /* A message by the pool: that of its connection that has its turn. */

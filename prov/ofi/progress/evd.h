@@ -163,7 +163,10 @@ DOFI_INLINE void dofi_evd_end(struct dofi_evd *evd, bool notify)
 	dofi_unlock(&evd->lock);
 }
 
-/* Both steps in one, and counts the event. 0 or -ENOSPC, which no event of a connection gets. */
+/*
+ * Both steps in one, and counts the event. An event that tells of a connection makes a full EVD
+ * longer. 0 or -ENOSPC.
+ */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
 
 /* Reports an asynchronous error on the IA's asynchronous EVD, if there is one. */
