@@ -90,12 +90,6 @@ static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 		nanosleep(&nap, NULL);
 		return;
 	}
-	/*
-	 * A consumer inside the library mostly comes to the event itself, and two threads that wait
-	 * for each other's lock would cost more than the event.
-	 */
-	if (is_busy(&ia->engine))
-		nanosleep(&nap, NULL);
 	dofi_wait_round(ia, true);
 }
 

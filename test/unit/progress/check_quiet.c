@@ -31,7 +31,6 @@ static int found[MOST + 1], endings[MOST + 1]; /* of each round and each sleep, 
 static uint32_t stop_in;                       /* number of a round */
 static int timeout_seen, look_answer;
 static bool events_are_there, driver_comes;
-static bool consumer_holds_lock; /* from the look to the nap */
 static uint64_t look_takes;
 static uint32_t driven_at = 5; /* the count of activity when it drives */
 static uint32_t parks, last_park;
@@ -70,8 +69,6 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 	ck_assert_int_eq(time->tv_sec, 0);
 	ck_assert_int_eq(time->tv_nsec, NAP_NS);
 	naps++;
-	if (consumer_holds_lock)
-		atomic_store(&ia.engine.lock.word, DOFI_LOCK_FREE);
 	return 0;
 }
 
@@ -90,8 +87,6 @@ int __wrap_epoll_wait(int epfd, struct epoll_event *events, int n, int timeout)
 		poll_by_script();
 	}
 	atomic_store(&ia.wait.asleep, driver_comes);
-	if (consumer_holds_lock)
-		atomic_store(&ia.engine.lock.word, DOFI_LOCK_TAKEN);
 	return look_answer;
 }
 
@@ -302,17 +297,6 @@ START_TEST(a_driver_that_comes_meanwhile_handles_the_event)
 	watch_quietly(&ia, 20 * MS);
 	ck_assert_uint_eq(naps, 1);
 	ck_assert_uint_eq(rounds, 0);
-}
-END_TEST
-
-/* It takes the event itself afterwards, because not every call of DAT reads events. */
-START_TEST(a_consumer_inside_the_library_is_left_alone_for_a_moment)
-{
-	look_answer = 1;
-	consumer_holds_lock = true;
-	watch_quietly(&ia, 20 * MS);
-	ck_assert_uint_eq(naps, 1);
-	ck_assert_uint_eq(rounds, 1);
 }
 END_TEST
 
@@ -697,7 +681,6 @@ int main(void)
 	tcase_add_loop_test(tc, a_driver_at_work_is_left_alone, 0, 3);
 	tcase_add_test(tc, a_driver_inside_an_agent_does_not_handle_events);
 	tcase_add_test(tc, a_driver_that_comes_meanwhile_handles_the_event);
-	tcase_add_test(tc, a_consumer_inside_the_library_is_left_alone_for_a_moment);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("drives");
 	tcase_add_checked_fixture(tc, setup, teardown);
