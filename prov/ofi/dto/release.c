@@ -50,7 +50,7 @@ void dofi_release_one(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *
 	dofi_ep_count_completed(ep, wr->status);
 	if ((wr->flags & DAT_COMPLETION_SUPPRESS_FLAG) && wr->status == DAT_DTO_SUCCESS)
 		return;
-	event = dofi_evd_begin(evd);
+	event = dofi_evd_begin(evd, false);
 	if (!event) {
 		dofi_release_lost(ep);
 		return;

@@ -94,7 +94,7 @@ DOFI_INLINE void dofi_release_plain(struct dofi_ep *ep, struct dofi_evd *evd, st
 	dofi_ep_count_completed(ep, DAT_DTO_SUCCESS);
 	if (polled && dofi_release_to_taker(ep, evd, wr, op))
 		return;
-	event = dofi_evd_begin(evd);
+	event = dofi_evd_begin(evd, false);
 	if (DOFI_UNLIKELY(!event)) {
 		dofi_release_lost(ep);
 		return;

@@ -115,11 +115,8 @@ static bool tells_of_connection(const struct dofi_event *event)
 
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
 {
-	struct dofi_event *place;
+	struct dofi_event *place = dofi_evd_begin(evd, tells_of_connection(event));
 
-	dofi_lock(&evd->lock);
-	place = dofi_evd_queued(evd) < evd->qlen ? dofi_evd_slot(evd, evd->tail)
-						 : dofi_evd_full(evd, tells_of_connection(event));
 	if (!place)
 		return -ENOSPC;
 	*place = *event;

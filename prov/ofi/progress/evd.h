@@ -148,11 +148,11 @@ DOFI_INLINE void dofi_evd_append(struct dofi_evd *evd, bool notify)
 DOFI_COLD struct dofi_event *dofi_evd_full(struct dofi_evd *evd, bool must_not_be_lost);
 
 /* Takes evd->lock and returns the place for the next event, or NULL as dofi_evd_full does. */
-static inline struct dofi_event *dofi_evd_begin(struct dofi_evd *evd)
+static inline struct dofi_event *dofi_evd_begin(struct dofi_evd *evd, bool must_not_be_lost)
 {
 	dofi_lock(&evd->lock);
 	if (DOFI_UNLIKELY(dofi_evd_queued(evd) == evd->qlen))
-		return dofi_evd_full(evd, false);
+		return dofi_evd_full(evd, must_not_be_lost);
 	return dofi_evd_slot(evd, evd->tail);
 }
 
