@@ -465,6 +465,28 @@ START_TEST(EVS_092_overflow_does_not_affect_other_evds)
 }
 END_TEST
 
+/* By the second event a program learns that the EP is free. */
+START_TEST(EVS_137_event_of_a_connection_is_kept_by_a_full_evd)
+{
+	DAT_EP_PARAM param;
+	DAT_EVENT event;
+
+	t_pair_prepare(&pair, NULL);
+	param.connect_evd_handle = t_evd(&pair.ia[0], 1, DAT_EVD_CONNECTION_FLAG);
+	t_ok(dat_ep_modify(us->ep, DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param));
+	t_ok(t_connect(us->ep, &pair.listener));
+	event = t_wait_for(pair.listener.evd, DAT_CONNECTION_REQUEST_EVENT);
+	t_ok(t_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, peer->ep));
+	t_wait_conn(peer->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, peer->ep);
+	t_until(t_ep_state(us->ep) == DAT_EP_STATE_CONNECTED);
+	t_ok(dat_ep_disconnect(peer->ep, DAT_CLOSE_ABRUPT_FLAG));
+	t_until(t_ep_state(us->ep) == DAT_EP_STATE_DISCONNECTED);
+	t_wait_conn(param.connect_evd_handle, DAT_CONNECTION_EVENT_ESTABLISHED, us->ep);
+	t_wait_conn(param.connect_evd_handle, DAT_CONNECTION_EVENT_DISCONNECTED, us->ep);
+	t_no_event(pair.ia[0].async_evd);
+}
+END_TEST
+
 /* --- streams --- */
 
 START_TEST(EVS_108_109_many_eps_on_one_evd)
@@ -709,6 +731,7 @@ static void add_notification(Suite *suite)
 	tcase_add_test(tcase, EVS_079_rdma_has_no_event_at_its_target);
 	tcase_add_test(tcase, EVS_088_suppressed_completions_use_no_entry_of_the_evd);
 	tcase_add_test(tcase, EVS_092_overflow_does_not_affect_other_evds);
+	tcase_add_test(tcase, EVS_137_event_of_a_connection_is_kept_by_a_full_evd);
 	tcase_add_test(tcase, EVS_108_109_many_eps_on_one_evd);
 	tcase_add_test(tcase, EVS_011_034_threshold_counts_all_streams);
 	tcase_add_test(tcase, EVS_130_requests_come_in_order);
