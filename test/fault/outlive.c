@@ -19,7 +19,8 @@
 #define TO_DEAD   4u /* requests of the survivor to a process that dies */
 #define LARGE     T_BUF_SIZE
 #define WORK_US   8000u
-#define STOP      1u
+#define START     1u
+#define STOP      2u
 #define PING_TAG  7u
 
 enum { READER, WRITER, SENDER, KINDS };
@@ -42,7 +43,10 @@ static DAT_VLEN size_of(uint64_t i)
 
 /* --- the other processes --- */
 
-/* Connects with the survivor and returns the survivor's memory. */
+/*
+ * Connects with the survivor and returns the survivor's memory, when the survivor has the event of
+ * the connection, too. kill_at.c has deaths before that.
+ */
 static DAT_RMR_TRIPLET meet(const struct t_peer *self)
 {
 	DAT_CONN_QUAL qual = fault_hear_at_last(self);
@@ -55,6 +59,7 @@ static DAT_RMR_TRIPLET meet(const struct t_peer *self)
 		t_ok(t_recv(&end, 0, LARGE, i, DAT_COMPLETION_DEFAULT_FLAG));
 	t_ok(t_connect_data(end.ep, &ia, qual, 2 * T_LIMIT_US, NULL, 0));
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	ck_assert_uint_eq(fault_hear_at_last(self), START);
 	return remote;
 }
 
@@ -131,6 +136,7 @@ static void invite(const struct t_peer *other, struct t_end *own)
 	t_peer_tell(other, (uintptr_t)own->buf.mem);
 	t_ok(t_cr_accept(t_next_cr(&listener), own->ep));
 	t_wait_conn(own->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, own->ep);
+	t_peer_tell(other, START);
 	t_listener_free(&listener);
 }
 
