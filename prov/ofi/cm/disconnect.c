@@ -43,6 +43,12 @@ static bool stuck(const struct dofi_conn *conn, const struct dofi_ep *ep)
 	return conn->peer_no_recv && (ep->nsent != conn->peer_received || dofi_ep_starves(ep));
 }
 
+/* Whether the fabric or the peer still has something to do for requests of the EP. */
+static bool is_busy(const struct dofi_ep *ep)
+{
+	return dofi_ring_count(&ep->req) || ep->peeking || ep->answers_due;
+}
+
 /* If a request has failed, the next round of the engine breaks the connection instead. */
 void dofi_conn_drained(struct dofi_ep *ep)
 {
@@ -58,7 +64,7 @@ void dofi_conn_drained(struct dofi_ep *ep)
 		dofi_conn_handle(conn, DOFI_ON_DRAINED, NULL);
 		return;
 	}
-	if (dofi_ring_count(&ep->req) || ep->peeking || ep->answers_due)
+	if (is_busy(ep))
 		return;
 	if (!ep->dirty)
 		dofi_conn_handle(conn, DOFI_ON_DRAINED, NULL);
@@ -80,8 +86,13 @@ void dofi_act_drain(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dofi_lock(&ep->lock);
 	dofi_ep_enter_state(ep, DAT_EP_STATE_DISCONNECT_PENDING);
 	dofi_conn_watch(conn);
-	send_disconnect(conn, ep);
-	dofi_conn_drained(ep);
+	if (is_busy(ep) || ep->dirty || ep->faulty) {
+		send_disconnect(conn, ep);
+		dofi_conn_drained(ep);
+	} else {
+		/* BYE follows at once and says all that DISCONNECT would say. */
+		dofi_conn_handle(conn, DOFI_ON_DRAINED, NULL);
+	}
 	dofi_unlock(&ep->lock);
 }
 

@@ -123,6 +123,31 @@ START_TEST(disconnect_tells_whether_there_is_a_receive)
 }
 END_TEST
 
+/* BYE says all that DISCONNECT would, and follows at once if nothing is under way. */
+START_TEST(an_idle_connection_ends_with_one_message)
+{
+	static const char *const said[] = {"BYE-orderly unlink disconnected",
+					   "DISCONNECT sync",
+					   "DISCONNECT",
+					   "DISCONNECT",
+					   "DISCONNECT",
+					   "DISCONNECT"};
+	struct dofi_wr wr = {.op = DOFI_OP_WRITE};
+
+	reach(ESTABLISHED);
+	ep.dirty = _i == 1;
+	ep.peeking = _i == 2;
+	ep.answers_due = _i == 3;
+	ep.faulty = _i == 4;
+	if (_i == 5)
+		ep.req = (struct dofi_ring){.base = (char *)&wr, .stride = sizeof(wr), .tail = 1};
+	dofi_conn_disconnect(conn);
+	run_work();
+	ck_assert_str_eq(trace, said[_i]);
+	ep.req = (struct dofi_ring){0};
+}
+END_TEST
+
 static void drain_further(void)
 {
 	dofi_lock(&ep.lock);
@@ -2121,6 +2146,7 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_transport_that_cannot_expect_ends_the_connection);
 	tcase_add_test(tc, accept_waits_until_the_transport_expects_the_peer);
 	tcase_add_loop_test(tc, disconnect_tells_whether_there_is_a_receive, 0, 3);
+	tcase_add_loop_test(tc, an_idle_connection_ends_with_one_message, 0, 6);
 	tcase_add_test(tc, an_ep_of_another_service_is_refused);
 	tcase_add_test(tc, an_accept_for_another_qualifier_is_refused);
 	tcase_add_loop_test(tc, the_end_is_what_the_bye_told, 0, 2);
