@@ -81,6 +81,9 @@ BUGS = [
         ("prov/ofi/progress/evd.c",
          "(must_not_be_lost || (report && holds_requests(evd))) && grow(evd)",
          "!must_not_be_lost && report && holds_requests(evd) && grow(evd)")]),
+    ("overtaken-readiness", "simulation", [
+        (CM + "conn_message.c", "\tif (dofi_conn_implies_ready(conn))\n",
+         "\tif (dofi_conn_implies_ready(conn) && msg->type != DOFI_MSG_BYE)\n")]),
 ]
 
 def sh(command, where, log):

@@ -72,5 +72,5 @@ void fabric_begin(const struct fabric_profile *profile, int processes, void (*wa
 	if (is_rdm)
 		fabric_rdm_begin(profile, processes);
 	else
-		fabric_msg_begin(profile->copies);
+		fabric_msg_begin(profile);
 }

@@ -12,8 +12,9 @@ struct fabric_profile {
 	uint64_t seed;
 	bool is_rdm; /* connectionless endpoints */
 	bool copies; /* a Send is complete when it has been copied, as with tcp; else at its end */
-	bool scrambles;    /* rdm: receives complete in any order */
-	uint32_t receives; /* rdm: that an endpoint takes; 0: any number */
+	bool says_connected; /* msg: the accepting side learns when the connecting side knows */
+	bool scrambles;      /* rdm: receives complete in any order */
+	uint32_t receives;   /* rdm: that an endpoint takes; 0: any number */
 };
 
 void fabric_begin(const struct fabric_profile *profile, int processes, void (*wake)(int process));
@@ -23,7 +24,7 @@ void fabric_close(struct dofi_ia *ia);
 
 /* What goes wrong with a process; with rdm, messages instead of connect requests. */
 struct fabric_faults {
-	uint32_t lost;        /* so many of its connect requests never arrive... */
+	uint32_t lost;        /* so many of its connect requests and confirmations get lost... */
 	uint32_t refused;     /* ...or are refused by the fabric */
 	uint32_t no_room;     /* so many posts find no room */
 	uint32_t no_endpoint; /* rdm: no entry of the address vector */

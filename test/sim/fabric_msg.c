@@ -3,6 +3,7 @@
 
 #include "bare_ia.h"
 #include "clock.h"
+#include "fabric.h"
 #include "kernel.h"
 #include "must.h"
 #include "net.h"
@@ -57,7 +58,7 @@ static struct ep **eps, *idle;
 static size_t eps_room;
 static int neps;
 static uint32_t births;
-static bool copies; /* a Send is complete when it has been copied, as with tcp */
+static bool copies, says_connected; /* fabric.h */
 
 static struct ep *ep_of(struct fid *fid)
 {
@@ -349,6 +350,24 @@ static int ep_close(struct fid *fid)
 
 static struct ep *new_ep(int process, enum ep_state state);
 
+static void established(uint64_t a, uint64_t b)
+{
+	struct ep *ep = receiver(a, b);
+
+	if (ep && ep->state == EP_CONNECTED)
+		side_tell(ep->process,
+			  &(struct side_event){.number = FI_CONNECTED, .fid = &ep->fid.fid});
+}
+
+/* As librdmacm: the one that asks tells the other one when it reads its event. */
+static void confirm(struct fid *fid)
+{
+	struct ep *ep = ep_of(fid);
+
+	if (!use_up(&faults_of(ep)->lost))
+		send_to(ep, established, 0);
+}
+
 /* To the one that asks. */
 static void accepted(uint64_t a, uint64_t b)
 {
@@ -357,7 +376,9 @@ static void accepted(uint64_t a, uint64_t b)
 	if (!ep || ep->state != EP_ASKS)
 		return;
 	ep->state = EP_CONNECTED;
-	side_tell(ep->process, &(struct side_event){.number = FI_CONNECTED, .fid = &ep->fid.fid});
+	side_tell(ep->process, &(struct side_event){.number = FI_CONNECTED,
+						    .fid = &ep->fid.fid,
+						    .is_read = says_connected ? confirm : NULL});
 }
 
 static void refused(uint64_t a, uint64_t b)
@@ -413,15 +434,6 @@ static int cm_connect(struct fid_ep *fid, const void *addr, const void *param, s
 	return 0;
 }
 
-static void established(uint64_t a, uint64_t b)
-{
-	struct ep *ep = receiver(a, b);
-
-	if (ep && ep->state == EP_CONNECTED)
-		side_tell(ep->process,
-			  &(struct side_event){.number = FI_CONNECTED, .fid = &ep->fid.fid});
-}
-
 /* Before, while or after both sides get to know that it is there. */
 static void cut_soon(struct ep *ep)
 {
@@ -444,8 +456,9 @@ static int cm_accept(struct fid_ep *fid, const void *param, size_t size)
 	send_to(ep, accepted, 0);
 	if (use_up(&faults_of(ep)->cut))
 		cut_soon(ep);
-	clock_at(kernel_time + 2 * net_data_latency(), established, name_of(ep),
-		 (uint64_t)ep->birth << 32);
+	if (!says_connected)
+		clock_at(kernel_time + 2 * net_data_latency(), established, name_of(ep),
+			 (uint64_t)ep->birth << 32);
 	return 0;
 }
 
@@ -599,9 +612,10 @@ void fabric_msg_kill(int process)
 			leave(eps[i]);
 }
 
-void fabric_msg_begin(bool of_copies)
+void fabric_msg_begin(const struct fabric_profile *profile)
 {
-	copies = of_copies;
+	copies = profile->copies;
+	says_connected = profile->says_connected;
 	births = 0;
 	idle = NULL;
 	for (int i = neps; i-- > 0;) {

@@ -10,9 +10,10 @@
 #include <stdbool.h>
 
 struct dofi_ia;
+struct fabric_profile;
 struct side;
 
-void fabric_msg_begin(bool copies);
+void fabric_msg_begin(const struct fabric_profile *profile);
 void fabric_msg_open(struct dofi_ia *ia, struct side *side);
 void fabric_msg_close(struct side *side);
 void fabric_msg_cut(int process, bool both);

@@ -276,6 +276,7 @@ void plan_draw(struct plan *plan, uint64_t seed)
 	/* A short EVD has to become longer, which takes memory. */
 	if (random_one_in(&r, 4) && !has(plan, PLAN_FORGET))
 		plan->qlen = 1u << random_below(&r, 3);
+	plan->says_connected = !plan->is_rdm && random_one_in(&r, 3);
 }
 
 uint64_t plan_last(const struct plan *plan)
@@ -361,11 +362,12 @@ void plan_print(const struct plan *plan)
 {
 	fprintf(stderr,
 		"seed %" PRIu64 ": %d IAs, %s, latency %.3f to %.3f ms, window %u "
-		"bytes%s%s%s%s%s%s%s%s, %u receives\n",
+		"bytes%s%s%s%s%s%s%s%s%s, %u receives\n",
 		plan->seed, plan->processes, plan->is_rdm ? "rdm" : "msg", ms(plan->net.latency),
 		ms(plan->net.latency + plan->net.jitter), plan->net.window,
 		plan->is_busy ? ", busy hosts" : "", plan->net.spikes ? ", late packets" : "",
 		plan->net.resets ? ", resets" : "", plan->has_key ? "" : ", no key",
+		plan->says_connected ? ", the fabric says connected" : "",
 		plan->copies ? ", the fabric copies" : "", plan->injects ? ", injects" : "",
 		plan->scrambles ? ", completes in any order" : "",
 		plan->no_masks ? ", knows no masks" : "", plan->receives);

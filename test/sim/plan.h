@@ -86,6 +86,7 @@ struct plan {
 	bool has_key;
 	bool copies; /* fabric.h */
 	bool is_rdm; /* the transport */
+	bool says_connected;
 	bool injects;
 	bool scrambles, no_masks; /* rdm, as the next one; see fabric.h */
 	uint32_t receives;

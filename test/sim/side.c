@@ -165,6 +165,8 @@ static ssize_t eq_read(struct fid_eq *eq, uint32_t *number, void *buf, size_t si
 	*number = event->number;
 	entry->fid = event->fid;
 	entry->info = event->info;
+	if (event->is_read)
+		event->is_read(event->fid);
 	if (event->number != FI_CONNREQ)
 		return sizeof(*entry);
 	memcpy(entry->data, event->token, DOFI_TOKEN_SIZE);

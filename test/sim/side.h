@@ -29,6 +29,7 @@ struct side_event {
 	fid_t fid;
 	struct fi_info *info;
 	uint8_t token[DOFI_TOKEN_SIZE];
+	void (*is_read)(struct fid *fid); /* when the process reads it; or NULL */
 };
 
 /* Head and tail run freely; the room is a power of two. */

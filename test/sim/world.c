@@ -319,6 +319,8 @@ void world_open(int number)
 		p->ia->inject_max = INJECT;
 	if (plan->is_rdm && plan->no_masks)
 		p->ia->quirks |= DOFI_QUIRK_TAG_MASK;
+	if (plan->says_connected)
+		p->ia->quirks |= DOFI_QUIRK_SAYS_CONNECTED;
 	if (plan->has_key)
 		p->ia->key = key;
 	fabric_open(p->ia, number);
@@ -504,6 +506,7 @@ void world_begin(const struct plan *of, const struct world_consumer *by, bool sh
 	const struct fabric_profile fabric = {.seed = of->seed,
 					      .is_rdm = of->is_rdm,
 					      .copies = of->copies,
+					      .says_connected = of->says_connected,
 					      .scrambles = of->scrambles,
 					      .receives = of->receives};
 

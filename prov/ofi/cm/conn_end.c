@@ -120,6 +120,14 @@ void dofi_act_end_overdue(struct dofi_conn *conn, const struct dofi_msg *msg)
 	       DOFI_REASON_ERROR);
 }
 
+/* If the connecting side is established, it need not know that the path is lost. */
+void dofi_act_end_lost(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	decide(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,
+	       DOFI_REASON_ERROR);
+}
+
 void dofi_act_end_drained(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;

@@ -43,6 +43,7 @@ void dofi_act_end_unreachable(struct dofi_conn *conn, const struct dofi_msg *msg
 void dofi_act_end_timed_out(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_end_unaccepted(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_end_overdue(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_act_end_lost(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_end_drained(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_end_disconnected(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_end_broken(struct dofi_conn *conn, const struct dofi_msg *msg);

@@ -53,6 +53,7 @@ static void (*const act[DOFI_CONN_ACTIONS])(struct dofi_conn *conn, const struct
 	DO(END_TIMED_OUT, end_timed_out),
 	DO(END_UNACCEPTED, end_unaccepted),
 	DO(END_OVERDUE, end_overdue),
+	DO(END_LOST, end_lost),
 	DO(END_DRAINED, end_drained),
 	DO(END_DISCONNECTED, end_disconnected),
 	DO(END_BROKEN, end_broken),

@@ -5,6 +5,7 @@
 #include "cm/accept.h"
 #include "cm/conn.h"
 #include "cm/conn_event.h"
+#include "cm/path.h"
 #include "cm/disconnect.h"
 #include "cm/truncated.h"
 #include "dto/credit.h"
@@ -65,6 +66,8 @@ void dofi_conn_send(struct dofi_conn *conn, struct dofi_msg *msg)
 		return;
 	msg->dst = conn->peer_id;
 	msg->src = conn->id;
+	if (dofi_conn_implies_ready(conn))
+		msg->flags |= DOFI_MSG_F_UP;
 	count_message(conn->ia, msg, true);
 	dofi_chan_send(conn->chan, msg);
 }
@@ -268,6 +271,8 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 		hear_late(chan, msg);
 		return;
 	}
+	if (msg->flags & DOFI_MSG_F_UP && !dofi_conn_is_ending(conn))
+		hear_ready(conn, msg);
 	if (msg->type == DOFI_MSG_BYE)
 		note_count(conn, msg);
 	else if (tells_count(msg))

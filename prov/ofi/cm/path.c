@@ -11,6 +11,7 @@
 #include "dto/control.h"
 #include "dto/ud.h"
 #include "object/ia.h"
+#include "fabric/quirks.h"
 #include "object/transport.h"
 #include "cm/channel.h"
 #include "cm/conn_state.h"
@@ -78,12 +79,32 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 	dofi_wait_stay_awake(conn->ia);
 }
 
+/*
+ * Whether the fabric tells the accepting side when the connecting side is established. Otherwise
+ * READY does.
+ */
+static bool fabric_says_ready(const struct dofi_conn *conn)
+{
+	return conn->ia->quirks & DOFI_QUIRK_SAYS_CONNECTED && !conn->over_memory;
+}
+
+bool dofi_conn_implies_ready(const struct dofi_conn *conn)
+{
+	bool ends = dofi_conn_is_ending(conn);
+
+	dofi_assert_held(&conn->ia->engine.lock);
+	return conn->active && !conn->ud && fabric_says_ready(conn) &&
+	       dofi_conn_stage_of(ends ? conn->ended_in : conn->state) == DOFI_STAGE_UP;
+}
+
 void dofi_conn_path_up(struct dofi_conn *conn)
 {
 	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_conn_proceeds(conn);
 	dofi_wait_kick(conn->ia); /* as above: some fabrics add the descriptor only now */
 	dofi_conn_handle(conn, conn->ud ? DOFI_ON_UD_PATH_UP : DOFI_ON_PATH_UP, NULL);
+	if (conn->state == DOFI_CONN_READY_PENDING && fabric_says_ready(conn))
+		dofi_conn_handle(conn, DOFI_ON_READY, NULL);
 }
 
 /* --- the connection is there --- */
@@ -123,7 +144,8 @@ void dofi_act_establish_locked(struct dofi_conn *conn, const struct dofi_msg *un
 		if (conn->private_size)
 			memcpy(ep->private_data, conn->private_data, conn->private_size);
 		DOFI_COUNT_SHARED(conn->ia, IA_CM_ACTIVE_EST);
-		dofi_conn_send(conn, &ready);
+		if (!fabric_says_ready(conn))
+			dofi_conn_send(conn, &ready);
 		dofi_conn_raise(ep, DAT_CONNECTION_EVENT_ESTABLISHED, conn->private_size);
 	} else {
 		DOFI_COUNT_SHARED(conn->ia, IA_CM_PASSIVE_EST);

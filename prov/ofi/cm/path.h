@@ -8,6 +8,8 @@
 
 #include "base/hint.h"
 
+#include <stdbool.h>
+
 struct dofi_conn;
 struct dofi_ep;
 struct dofi_msg;
@@ -25,6 +27,12 @@ void dofi_conn_path_down(struct dofi_conn *conn, int err);
  * ESTABLISHED before the message's completion.
  */
 DOFI_COLD void dofi_conn_established(struct dofi_ep *ep);
+
+/*
+ * Whether this side is established and has sent no READY, because the fabric tells the peer. A
+ * message may overtake the fabric or take its place, so it says the same (DOFI_MSG_F_UP).
+ */
+bool dofi_conn_implies_ready(const struct dofi_conn *conn);
 
 /* Actions of the table; conn_state.h. */
 void dofi_act_establish(struct dofi_conn *conn, const struct dofi_msg *msg);

@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 
 #define DOFI_WIRE_MAGIC       0x6461744fu
-#define DOFI_WIRE_VERSION     2u
+#define DOFI_WIRE_VERSION     3u
 #define DOFI_WIRE_MAX_FRAME   4096u /* length word included; a longer frame breaks the protocol */
 #define DOFI_WIRE_MAX_PRIVATE 256u
 
@@ -69,6 +69,11 @@ enum dofi_reason {
 #define DOFI_MSG_F_AGAIN       512u
 /* REQUEST, ACCEPT: credit updates are writes to the credit word with the index `context` */
 #define DOFI_MSG_F_CREDIT_WORD 32u
+/*
+ * Any message of the connecting side: it is established, but has sent no READY, because the fabric
+ * tells the peer. This message may overtake the fabric.
+ */
+#define DOFI_MSG_F_UP          1024u
 
 /* The connection number, then 128 random bits. */
 #define DOFI_TOKEN_SIZE        20u

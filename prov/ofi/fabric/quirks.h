@@ -74,6 +74,8 @@ struct fi_info;
 #define DOFI_QUIRK_COPIES             DOFI_QUIRK_BIT(36)
 /* FI_FENCE makes an operation wait for the reads before it. */
 #define DOFI_QUIRK_FENCES_READS       DOFI_QUIRK_BIT(37)
+/* The accepting side learns from the fabric that the connecting side is connected. */
+#define DOFI_QUIRK_SAYS_CONNECTED     DOFI_QUIRK_BIT(49)
 /* A device may do atomic operations. */
 #define DOFI_QUIRK_DEVICE_ATOMICS     DOFI_QUIRK_BIT(38)
 /* A device shares its ports with the host's TCP. */
@@ -87,7 +89,7 @@ struct fi_info;
 #define DOFI_QUIRK_LONG_WRITES        DOFI_QUIRK_BIT(46)
 
 /* The number of bits. */
-#define DOFI_QUIRKS                   49
+#define DOFI_QUIRKS                   50
 
 /* The quirks of this fabric with the running release of libfabric: bits of DOFI_QUIRK_*. */
 uint64_t dofi_quirks_of(const struct fi_info *info);

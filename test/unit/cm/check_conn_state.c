@@ -9,6 +9,7 @@
 #include "../../../prov/ofi/cm/ud_ah.h"
 #include "../../../prov/ofi/dto/issue.h"
 #include "../../../prov/ofi/dto/ud_window.h"
+#include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/srq_count.h"
 #include "conn_world.h"
 
@@ -1883,6 +1884,102 @@ START_TEST(who_cancels_has_sent_nothing)
 }
 END_TEST
 
+/* --- a fabric that tells when both sides are connected --- */
+
+static const struct {
+	uint64_t quirks;
+	bool over_memory, says_ready;
+} fabrics[] = {{0, false, false},
+	       {DOFI_QUIRK_SAYS_CONNECTED, false, true},
+	       {DOFI_QUIRK_SAYS_CONNECTED, true, false}};
+
+static void reach_over(int fabric, enum situation which)
+{
+	ia.quirks = fabrics[fabric].quirks;
+	reach(which);
+	conn->over_memory = fabrics[fabric].over_memory;
+}
+
+START_TEST(the_word_of_the_fabric_stands_for_ready)
+{
+	reach_over(_i, ACCEPTED);
+	happens(PATH_UP);
+	ck_assert_str_eq(trace, fabrics[_i].says_ready ? "established" : "");
+	happens(MSG_READY);
+	ck_assert_str_eq(trace, "established");
+	ck_assert_int_eq(conn->state, DOFI_CONN_ESTABLISHED);
+}
+END_TEST
+
+START_TEST(nobody_repeats_the_word_of_the_fabric)
+{
+	reach_over(_i, CONNECTING);
+	happens(PATH_UP);
+	ck_assert_str_eq(trace, fabrics[_i].says_ready ? "established" : "READY established");
+}
+END_TEST
+
+/* The word of the fabric may be lost or late. */
+START_TEST(later_messages_say_that_this_side_is_connected)
+{
+	uint16_t up = fabrics[_i].says_ready ? DOFI_MSG_F_UP : 0;
+
+	reach_over(_i, ACTIVE_ESTABLISHED);
+	hear(DOFI_MSG_COUNT, 0, 0);
+	ck_assert_uint_eq(sent_flags & DOFI_MSG_F_UP, up);
+	ep.dirty = false;
+	dofi_conn_disconnect(conn);
+	run_work();
+	ck_assert_str_eq(trace, "COUNTED BYE-orderly unlink disconnected");
+	ck_assert_uint_eq(sent_flags & DOFI_MSG_F_UP, up);
+}
+END_TEST
+
+START_TEST(only_the_connecting_side_says_that_it_is_connected)
+{
+	static const enum situation others[] = {CONNECTING, ESTABLISHED, ACTIVE_DATAGRAM};
+
+	ia.quirks = DOFI_QUIRK_SAYS_CONNECTED;
+	reach(others[_i]);
+	hear(DOFI_MSG_COUNT, 0, 0);
+	ck_assert_str_eq(trace, "COUNTED");
+	ck_assert_uint_eq(sent_flags & DOFI_MSG_F_UP, 0);
+}
+END_TEST
+
+static void hear_of_connected(enum dofi_msg_type type)
+{
+	const struct dofi_msg msg = {.type = (uint8_t)type,
+				     .reason = DOFI_REASON_DISCONNECT,
+				     .dst = id,
+				     .flags = DOFI_MSG_F_UP,
+				     .data = ep.nreceived};
+
+	dofi_conn_message(&chan, &msg);
+	run_work();
+}
+
+START_TEST(a_message_may_overtake_the_word_of_the_fabric)
+{
+	static const struct {
+		enum situation state;
+		enum dofi_msg_type type;
+		const char *trace;
+	} cases[] = {
+		{ACCEPTED, DOFI_MSG_COUNTED, "established"},
+		{ACCEPTED, DOFI_MSG_BYE, "established unlink disconnected"},
+		{READY_PENDING, DOFI_MSG_DISCONNECT, "established"},
+		{PATH_PENDING, DOFI_MSG_BYE, "unlink accept-completion-error"},
+		{ESTABLISHED, DOFI_MSG_BYE, "unlink disconnected"},
+		{ENDING, DOFI_MSG_COUNTED, "BYE-error unlink broken"},
+	};
+
+	reach(cases[_i].state);
+	hear_of_connected(cases[_i].type);
+	ck_assert_str_eq(trace, cases[_i].trace);
+}
+END_TEST
+
 /* --- a peer that is slow to connect --- */
 
 static const enum situation waiting[] = {ACCEPTED, READY_PENDING, PATH_PENDING, UD_ACCEPTED};
@@ -2197,6 +2294,11 @@ static void add_late_messages(Suite *suite)
 	tcase_add_test(tc, a_question_for_the_count_tells_none);
 	tcase_add_loop_test(tc, only_its_own_messages_change_a_connection, 0, 5);
 	tcase_add_test(tc, no_peer_takes_back_what_it_was_asked_for);
+	tcase_add_loop_test(tc, the_word_of_the_fabric_stands_for_ready, 0, 3);
+	tcase_add_loop_test(tc, nobody_repeats_the_word_of_the_fabric, 0, 3);
+	tcase_add_loop_test(tc, later_messages_say_that_this_side_is_connected, 0, 3);
+	tcase_add_loop_test(tc, only_the_connecting_side_says_that_it_is_connected, 0, 3);
+	tcase_add_loop_test(tc, a_message_may_overtake_the_word_of_the_fabric, 0, 6);
 	tcase_add_loop_test(tc, an_accepted_connection_waits_for_the_peer, 0, 4);
 	tcase_add_loop_test(tc, a_cancel_in_the_socket_counts, 0, 4);
 	tcase_add_loop_test(tc, a_peer_that_does_not_connect_is_given_up, 0, 4);

@@ -257,7 +257,7 @@ static const struct cell cells[] = {
 	CELL(PATH_PENDING, FREE, DISCONNECTED, "BYE-orderly unlink gone"),
 	CELL(PATH_PENDING, FAIL, DISCONNECTED, "BYE-error unlink broken gone"),
 
-	CELL(PATH_LOST, TIMER, DISCONNECTED, "unlink accept-completion-error gone"),
+	CELL(PATH_LOST, TIMER, DISCONNECTED, "BYE-error unlink accept-completion-error gone"),
 	CELL(PATH_LOST, CHAN_CLOSED, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(PATH_LOST, CHAN_LOST, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(PATH_LOST, MSG_ACCEPT, COMPLETION_PENDING, "timer"),

@@ -22,7 +22,7 @@
 #define RXD    (Q(MUTE_QUEUE) | Q(CUTS) | Q(CLOSED_KEYS))
 #define PSM3   (Q(MUTE_QUEUE) | Q(LOSES_FDS) | Q(RECEIVE_THREAD))
 #define VERBS  (Q(CACHED_KEYS) | Q(VERBS_STATUS) | Q(STORES_IN_ORDER) | Q(QUEUE_PAIRS))
-#define IB     (VERBS | Q(FENCES_READS) | Q(DEVICE_ATOMICS))
+#define IB     (VERBS | Q(FENCES_READS) | Q(DEVICE_ATOMICS) | Q(SAYS_CONNECTED))
 #define IWARP                                                                                    \
 	(VERBS | Q(NO_DATA) | Q(READ_SEGMENTS) | Q(QUEUE_MAPPING) | Q(NO_RETRY) | Q(TCP_PORTS) | \
 	 Q(IWARP_STATUS))
