@@ -49,6 +49,12 @@ static bool is_busy(const struct dofi_ep *ep)
 	return dofi_ring_count(&ep->req) || ep->peeking || ep->answers_due;
 }
 
+/* BYE follows at once then, and says all that DISCONNECT would say. */
+static bool is_drained(const struct dofi_ep *ep)
+{
+	return !is_busy(ep) && !ep->dirty;
+}
+
 /* If a request has failed, the next round of the engine breaks the connection instead. */
 void dofi_conn_drained(struct dofi_ep *ep)
 {
@@ -58,17 +64,15 @@ void dofi_conn_drained(struct dofi_ep *ep)
 	if (!conn || dofi_conn_is_ending(conn) || dofi_conn_stage(conn) != DOFI_STAGE_UP ||
 	    ep->faulty)
 		return;
-	if (!conn->said_no_recv && !ep->srq && dofi_ring_count(&ep->recv) == 0)
-		send_disconnect(conn, ep);
-	if (stuck(conn, ep)) {
+	if (is_drained(ep)) {
 		dofi_conn_handle(conn, DOFI_ON_DRAINED, NULL);
 		return;
 	}
-	if (is_busy(ep))
-		return;
-	if (!ep->dirty)
+	if (!conn->said_no_recv && !ep->srq && dofi_ring_count(&ep->recv) == 0)
+		send_disconnect(conn, ep);
+	if (stuck(conn, ep))
 		dofi_conn_handle(conn, DOFI_ON_DRAINED, NULL);
-	else if (dofi_ep_sync(ep))
+	else if (!is_busy(ep) && dofi_ep_sync(ep))
 		ep->dirty = false;
 }
 
@@ -86,13 +90,9 @@ void dofi_act_drain(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dofi_lock(&ep->lock);
 	dofi_ep_enter_state(ep, DAT_EP_STATE_DISCONNECT_PENDING);
 	dofi_conn_watch(conn);
-	if (is_busy(ep) || ep->dirty || ep->faulty) {
+	if (!is_drained(ep))
 		send_disconnect(conn, ep);
-		dofi_conn_drained(ep);
-	} else {
-		/* BYE follows at once and says all that DISCONNECT would say. */
-		dofi_conn_handle(conn, DOFI_ON_DRAINED, NULL);
-	}
+	dofi_conn_drained(ep);
 	dofi_unlock(&ep->lock);
 }
 

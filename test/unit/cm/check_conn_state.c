@@ -132,15 +132,15 @@ START_TEST(an_idle_connection_ends_with_one_message)
 					   "DISCONNECT",
 					   "DISCONNECT",
 					   "DISCONNECT",
-					   "DISCONNECT"};
+					   "" /* the next round breaks it */};
 	struct dofi_wr wr = {.op = DOFI_OP_WRITE};
 
 	reach(ESTABLISHED);
 	ep.dirty = _i == 1;
 	ep.peeking = _i == 2;
 	ep.answers_due = _i == 3;
-	ep.faulty = _i == 4;
-	if (_i == 5)
+	ep.faulty = _i == 5;
+	if (_i == 4)
 		ep.req = (struct dofi_ring){.base = (char *)&wr, .stride = sizeof(wr), .tail = 1};
 	dofi_conn_disconnect(conn);
 	run_work();
