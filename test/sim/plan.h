@@ -84,9 +84,9 @@ struct plan {
 	uint64_t cost; /* ns that a process takes for an event */
 	bool is_busy;  /* hosts leave processes without a processor for seconds */
 	bool has_key;
-	bool copies; /* fabric.h */
-	bool is_rdm; /* the transport */
-	bool says_connected;
+	bool copies;         /* fabric.h */
+	bool is_rdm;         /* the transport */
+	bool says_connected; /* msg; see fabric.h */
 	bool injects;
 	bool scrambles, no_masks; /* rdm, as the next one; see fabric.h */
 	uint32_t receives;

@@ -108,24 +108,21 @@ void dofi_act_end_unaccepted(struct dofi_conn *conn, const struct dofi_msg *msg)
 	       DOFI_REASON_NONE);
 }
 
-void dofi_act_end_overdue(struct dofi_conn *conn, const struct dofi_msg *msg)
-{
-	(void)msg;
-	DOFI_LOG_I("%s: giving up a connection that was accepted: its data path did not come up "
-		   "in time; the peer's log may say why, and a slow one needs a greater "
-		   "handshake_ms",
-		   conn->ia->name);
-	/* BYE tells the peer, because not every fabric does. */
-	decide(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,
-	       DOFI_REASON_ERROR);
-}
-
-/* If the connecting side is established, it need not know that the path is lost. */
+/* BYE tells the peer, which may be established; not every fabric tells it that the path is lost. */
 void dofi_act_end_lost(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
 	decide(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,
 	       DOFI_REASON_ERROR);
+}
+
+void dofi_act_end_overdue(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	DOFI_LOG_I("%s: giving up a connection that was accepted: its data path did not come up "
+		   "in time; the peer's log may say why, and a slow one needs a greater "
+		   "handshake_ms",
+		   conn->ia->name);
+	dofi_act_end_lost(conn, msg);
 }
 
 void dofi_act_end_drained(struct dofi_conn *conn, const struct dofi_msg *msg)

@@ -70,8 +70,8 @@ enum dofi_reason {
 /* REQUEST, ACCEPT: credit updates are writes to the credit word with the index `context` */
 #define DOFI_MSG_F_CREDIT_WORD 32u
 /*
- * Any message of the connecting side: it is established, but has sent no READY, because the fabric
- * tells the peer. This message may overtake the fabric.
+ * Any message of the connecting side about the connection: it is established, but has sent no
+ * READY, because the fabric tells the peer. This message may overtake the fabric.
  */
 #define DOFI_MSG_F_UP          1024u
 
