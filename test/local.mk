@@ -11,8 +11,9 @@ unit_tests = \
 	%D%/unit/registry/check_conf1 %D%/unit/registry/check_conf2 \
 	%D%/unit/registry/check_loader2 %D%/unit/registry/check_log2 \
 	%D%/unit/cm/check_conn \
-	%D%/unit/cm/check_conn_state \
-	%D%/unit/cm/check_conn_table \
+	%D%/unit/cm/check_conn_begin %D%/unit/cm/check_conn_disconnect %D%/unit/cm/check_conn_end \
+	%D%/unit/cm/check_conn_message %D%/unit/cm/check_conn_state %D%/unit/cm/check_conn_table \
+	%D%/unit/cm/check_conn_ud \
 	%D%/unit/cm/check_linger \
 	%D%/unit/cm/check_channel %D%/unit/cm/check_strangers \
 	%D%/unit/dto/check_failure \
@@ -949,16 +950,38 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_conn_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
 	-Wl,--wrap=dofi_chan_dial -Wl,--wrap=dofi_random $(t_blocks_wraps)
 %C%_unit_cm_check_conn_LDADD = $(p2_libs)
-%C%_unit_cm_check_conn_state_SOURCES = %D%/unit/cm/check_conn_state.c %D%/unit/cm/conn_cells.h %D%/unit/cm/conn_world.h \
-	$(t_headers)
-%C%_unit_cm_check_conn_state_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_conn_state_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
+# What leads out of a connection is replaced, in conn_world.c.
+conn_world = %D%/unit/cm/conn_world.c %D%/unit/cm/conn_world.h $(t_headers)
+conn_world_wraps = -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
 	-Wl,--wrap=dofi_chan_dial -Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_chan_flush -Wl,--wrap=dofi_evd_push \
 	-Wl,--wrap=dofi_ep_sync -Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_linger_wait -Wl,--wrap=dofi_ud_forget \
-	-Wl,--wrap=dofi_conn_step -Wl,--wrap=dofi_chan_read -Wl,--wrap=dofi_conn_by_secret \
-	-Wl,--wrap=dofi_ud_mark_answered -Wl,--wrap=dofi_obj_alloc -Wl,--wrap=dofi_release_flushed \
+	-Wl,--wrap=dofi_conn_step -Wl,--wrap=dofi_chan_read -Wl,--wrap=dofi_release_flushed \
 	-Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_truncated_settle -Wl,--wrap=dofi_run_delay_is_high
+%C%_unit_cm_check_conn_begin_SOURCES = %D%/unit/cm/check_conn_begin.c $(conn_world)
+%C%_unit_cm_check_conn_begin_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_conn_begin_LINK = $(LINK) $(conn_world_wraps)
+%C%_unit_cm_check_conn_begin_LDADD = $(p2_libs)
+%C%_unit_cm_check_conn_disconnect_SOURCES = %D%/unit/cm/check_conn_disconnect.c $(conn_world)
+%C%_unit_cm_check_conn_disconnect_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_conn_disconnect_LINK = $(LINK) $(conn_world_wraps)
+%C%_unit_cm_check_conn_disconnect_LDADD = $(p2_libs)
+%C%_unit_cm_check_conn_end_SOURCES = %D%/unit/cm/check_conn_end.c $(conn_world)
+%C%_unit_cm_check_conn_end_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_conn_end_LINK = $(LINK) $(conn_world_wraps)
+%C%_unit_cm_check_conn_end_LDADD = $(p2_libs)
+%C%_unit_cm_check_conn_message_SOURCES = %D%/unit/cm/check_conn_message.c $(conn_world)
+%C%_unit_cm_check_conn_message_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_conn_message_LINK = $(LINK) $(conn_world_wraps)
+%C%_unit_cm_check_conn_message_LDADD = $(p2_libs)
+%C%_unit_cm_check_conn_state_SOURCES = %D%/unit/cm/check_conn_state.c %D%/unit/cm/conn_cells.h $(conn_world)
+%C%_unit_cm_check_conn_state_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_conn_state_LINK = $(LINK) $(conn_world_wraps)
 %C%_unit_cm_check_conn_state_LDADD = $(p2_libs)
+%C%_unit_cm_check_conn_ud_SOURCES = %D%/unit/cm/check_conn_ud.c $(conn_world)
+%C%_unit_cm_check_conn_ud_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_conn_ud_LINK = $(LINK) $(conn_world_wraps) -Wl,--wrap=dofi_conn_by_secret \
+	-Wl,--wrap=dofi_ud_mark_answered -Wl,--wrap=dofi_obj_alloc
+%C%_unit_cm_check_conn_ud_LDADD = $(p2_libs)
 %C%_unit_cm_check_conn_table_SOURCES = %D%/unit/cm/check_conn_table.c $(t_headers)
 %C%_unit_cm_check_conn_table_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_conn_table_LDADD = $(p2_libs)

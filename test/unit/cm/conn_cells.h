@@ -3,85 +3,9 @@
 #ifndef T_CONN_CELLS_H
 #define T_CONN_CELLS_H
 
+#include "conn_world.h"
+
 #include "base/dat_api.h"
-
-/* States of a connection. Some come twice, for both sides and for datagrams. */
-enum situation {
-	DIALLING,
-	REDIALLING, /* no listener was found; all ports are tried again soon */
-	REQUESTED,
-	CONNECTING,
-	OFFERED,
-	ABANDONED, /* the connector is gone, the CR undecided */
-	ACCEPTED,
-	READY_PENDING,
-	PATH_PENDING,
-	PATH_LOST,
-	ESTABLISHED,
-	ACTIVE_ESTABLISHED,
-	DRAINING,
-	GOODBYE_PENDING,
-	DATA_PENDING,
-	UD_CONNECTING,
-	UD_ACCEPTED,
-	DATAGRAM,
-	SENDING_ONLY,
-	RECEIVING_ONLY,
-	ACTIVE_DRAINING,
-	ACTIVE_GOODBYE_PENDING,
-	ACTIVE_DATA_PENDING,
-	ACTIVE_DATAGRAM,
-	ACTIVE_SENDING_ONLY,
-	ACTIVE_RECEIVING_ONLY,
-	LEAVING_GOODBYE_PENDING, /* after dat_ep_disconnect */
-	LEAVING_DATA_PENDING,
-	DIAL_ENDING,
-	REDIAL_ENDING,
-	UD_ENDING,
-	ENDING,
-	LINGERING,
-	RELEASING,
-	SITUATIONS
-};
-
-/* Events of a connection. */
-enum happening {
-	CHAN_UP,
-	PORT_REFUSED,
-	UNREACHABLE,
-	DIAL_FAILED,
-	REDIAL,
-	TIMER,
-	CHAN_CLOSED,
-	CHAN_LOST,
-	MSG_ACCEPT,
-	MSG_NOT_MINE,
-	MSG_REJECT_CONSUMER,
-	MSG_REJECT,
-	MSG_READY,
-	MSG_DISCONNECT,
-	MSG_CANCEL,
-	MSG_BYE,
-	MSG_BYE_ERROR,
-	MSG_BYE_EARLY, /* one message that the peer has sent is still to come */
-	PATH_UP,
-	PATH_DOWN,
-	FIRST_MESSAGE,
-	LAST_MESSAGE,
-	CR_ACCEPT,
-	CR_REJECT,
-	DISCONNECT, /* gracefully; the peer may not have everything */
-	DRAINED,
-	ABRUPT,
-	FREE,
-	FAIL,     /* an operation failed */
-	TAKEN,    /* the peer has everything that was sent before the end */
-	RELEASED, /* the fabric has given back what it still had */
-	LIMIT,    /* both have been waited for long enough */
-	AH_FREE,  /* the consumer frees the address handle */
-	WORK,     /* only deferred work runs */
-	HAPPENINGS
-};
 
 struct cell {
 	const char *name;

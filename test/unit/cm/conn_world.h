@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One connection in an environment that check_conn_state.c controls: a transport, a control channel
- * and event dispatchers that record their calls; the events that may happen to the connection, and
- * the way to each of its states.
+ * One connection in an environment that a test controls: a transport, a control channel and event
+ * dispatchers that record their calls; the events that may happen to the connection, and the way to
+ * each of its states. The linker replaces the functions that lead out of the connection.
  */
 #ifndef T_CONN_WORLD_H
 #define T_CONN_WORLD_H
 
 #include "unit.h"
-
-#include "conn_cells.h"
 
 #include "cm/accept.h"
 #include "cm/conn.h"
@@ -18,704 +16,175 @@
 #include "cm/conn_message.h"
 #include "cm/connect.h"
 #include "cm/disconnect.h"
-#include "cm/linger.h"
 #include "cm/path.h"
-#include "cm/service_point.h"
 #include "dto/ud.h"
 #include "progress/evd.h"
 #include "progress/timer.h"
 #include "object/ia.h"
 #include "object/transport.h"
-#include "object/ud_ah.h"
-#include "progress/work.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 #define MS UINT64_C(1000000)
 
 /* --- the environment of the connection --- */
 
-static struct dofi_ia ia = {
-	.name = "test",
-	.params = {.handshake_ms = 10000,
-		   .linger_ms = 1000,
-		   .listen_grace_ms = 250,
-		   .max_peer_requests = 4096,
-		   .max_drains = 256},
-};
-static struct dofi_chan chan = {.ia = &ia, .state = DOFI_CHAN_UP, .peer.addr.ss_family = AF_INET};
-static struct dofi_pz pz;
-static struct dofi_evd evd;
-static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
-static struct dofi_ud ud;
-static _Alignas(16) struct dofi_ep ep;
-static struct dofi_conn *conn;
-static uint32_t id; /* of conn, which may be freed */
-static uint64_t now = 1000 * MS;
+extern struct dofi_ia ia;
+extern struct dofi_chan chan;
+extern struct dofi_evd evd;
+extern struct dofi_ud ud;
+extern struct dofi_ep ep;
+extern struct dofi_conn *conn;
+extern uint32_t id; /* of conn, which may be freed */
+extern uint64_t now;
+extern const struct dofi_trans_ops trans;
 
-static char trace[512];
-static char sent_private[DOFI_MAX_PRIVATE]; /* of the last message */
-static uint16_t sent_flags;
-static uint32_t sent_data;        /* of the last message */
-static struct dofi_msg last_msg;  /* its private data are gone */
-static uint16_t disconnect_flags; /* of the last DISCONNECT */
-static int nqueued;               /* messages that have not left yet */
-static struct dofi_event last_event;
-static int dial_result;
-static uint16_t dialled_port;  /* the last one */
-static bool makes_path = true; /* when the connection is accepted or expected */
-static bool fabric_is_busy;    /* has operations of a connection that has ended */
-static int connect_fails;      /* the error */
-static bool expect_fails, expects_later;
-static enum dofi_reason offer_result = DOFI_REASON_NONE;
-static bool overloaded; /* the host */
+/* What the connection has done, in the words of conn_cells.h. */
+extern char trace[512];
+extern char sent_private[DOFI_MAX_PRIVATE]; /* of the last message */
+extern uint16_t sent_flags;
+extern uint32_t sent_data;        /* of the last message */
+extern struct dofi_msg last_msg;  /* its private data are gone */
+extern uint16_t disconnect_flags; /* of the last DISCONNECT */
+extern struct dofi_event last_event;
+extern uint16_t dialled_port; /* the last one */
+extern int released_status;   /* of the requests of a connection that has ended; -1: of none */
+extern int nkicks;            /* of a thread that sleeps as driver */
+extern int nlinger_waits;
+extern int nsettled; /* SRQs whose truncated message may be another EP's */
+extern int nsilent;  /* address handles by which no datagram is sent any more */
 
-__attribute__((format(printf, 1, 2))) static void note(const char *fmt, ...)
-{
-	size_t length = strlen(trace);
-	va_list args;
+/* What the environment does. */
+extern int connect_fails; /* the error */
+extern bool expect_fails, expects_later;
+extern bool makes_path; /* when the connection is accepted or expected */
+extern enum dofi_reason offer_result;
+extern bool overloaded; /* the host */
+extern bool sync_fails; /* the fabric has no room */
+extern bool mark_finds_no_room;
+extern uint64_t heard_qual;           /* of messages of the peer */
+extern void (*while_draining)(void);  /* what the completion queue has when it is read */
+extern void (*while_hearing)(void);   /* what lies in the channel's socket */
+extern void (*while_unlinking)(void); /* the transport takes the path down */
 
-	if (length)
-		trace[length++] = ' ';
-	va_start(args, fmt);
-	vsnprintf(trace + length, sizeof(trace) - length, fmt, args);
-	va_end(args);
-}
-
-/* The cells of the table that the test cases have covered. */
-static bool (*met)[DOFI_CONN_EVENTS];
-
-uint64_t __wrap_dofi_now(void);
-enum dofi_reason __wrap_dofi_sp_offer(struct dofi_conn *of, const struct sockaddr *from);
-void __wrap_dofi_wait_kick(struct dofi_ia *of);
-bool __wrap_dofi_run_delay_is_high(const struct dofi_run_delay *since);
-int __wrap_dofi_chan_dial(struct dofi_conn *of, const struct sockaddr *remote, uint16_t port);
-void __wrap_dofi_chan_send(struct dofi_chan *to, const struct dofi_msg *msg);
-void __wrap_dofi_chan_flush(struct dofi_chan *of);
-int __wrap_dofi_evd_push(struct dofi_evd *to, const struct dofi_event *event, bool notify);
-bool __wrap_dofi_ep_sync(struct dofi_ep *of);
-int __wrap_dofi_engine_drain_cq(struct dofi_ia *of);
-void __wrap_dofi_linger_wait(struct dofi_ia *of);
-void __wrap_dofi_chan_read(struct dofi_chan *of);
+/* The cells of the table that the test cases have covered, or NULL. */
+extern bool (*met)[DOFI_CONN_EVENTS];
+/* A test lets an event happen that cannot come. */
+extern bool expects_impossible;
+/* The table itself. */
 const struct dofi_conn_step *__real_dofi_conn_step(enum dofi_conn_state state,
 						   enum dofi_conn_event event);
-const struct dofi_conn_step *__wrap_dofi_conn_step(enum dofi_conn_state state,
-						   enum dofi_conn_event event);
-void __wrap_dofi_ud_forget(struct dofi_ia *of, const struct dofi_ud_ah *ah);
 
-uint64_t __wrap_dofi_now(void)
-{
-	return now;
-}
+__attribute__((format(printf, 1, 2))) void note(const char *fmt, ...);
 
-enum dofi_reason __wrap_dofi_sp_offer(struct dofi_conn *of, const struct sockaddr *from)
-{
-	(void)from;
-	conn = of;
-	return offer_result;
-}
+void run_work(void);
 
-static int nkicks; /* of a thread that sleeps as driver */
+bool is_gone(void);
 
-void __wrap_dofi_wait_kick(struct dofi_ia *of)
-{
-	ck_assert_ptr_eq(of, &ia);
-	nkicks++;
-}
-
-/* What counts is the load since the present wait began. */
-bool __wrap_dofi_run_delay_is_high(const struct dofi_run_delay *since)
-{
-	ck_assert_ptr_eq(since, &conn->delay);
-	return overloaded;
-}
-
-int __wrap_dofi_chan_dial(struct dofi_conn *of, const struct sockaddr *remote, uint16_t port)
-{
-	ck_assert_ptr_eq(remote, (const struct sockaddr *)&of->remote);
-	ck_assert_ptr_null(of->chan); /* it has left the former one */
-	dialled_port = port;
-	if (dial_result)
-		return dial_result;
-	note("dial");
-	of->chan = &chan;
-	dofi_list_add_tail(&chan.waiting, &of->link);
-	return 0;
-}
-
-static const char *name_of(const struct dofi_msg *msg)
-{
-	static const char *const names[DOFI_MSG_TYPES] = {
-		[DOFI_MSG_REQUEST] = "REQUEST", [DOFI_MSG_ACCEPT] = "ACCEPT",
-		[DOFI_MSG_REJECT] = "REJECT",   [DOFI_MSG_READY] = "READY",
-		[DOFI_MSG_CANCEL] = "CANCEL",   [DOFI_MSG_DISCONNECT] = "DISCONNECT",
-		[DOFI_MSG_BYE] = "BYE",         [DOFI_MSG_COUNT] = "COUNT",
-		[DOFI_MSG_COUNTED] = "COUNTED",
-	};
-
-	return names[msg->type];
-}
-
-static const char *reason_of(const struct dofi_msg *msg)
-{
-	switch (msg->reason) {
-	case DOFI_REASON_CONSUMER:
-		return "-consumer";
-	case DOFI_REASON_DISCONNECT:
-		return "-orderly";
-	case DOFI_REASON_ERROR:
-		return "-error";
-	default:
-		return "";
-	}
-}
-
-void __wrap_dofi_chan_send(struct dofi_chan *to, const struct dofi_msg *msg)
-{
-	(void)to;
-	if (msg->private_size)
-		memcpy(sent_private, msg->private_data, msg->private_size);
-	if (msg->type == DOFI_MSG_DISCONNECT)
-		disconnect_flags = msg->flags;
-	last_msg = *msg;
-	sent_data = msg->data;
-	sent_flags = msg->flags;
-	nqueued++;
-	note("%s%s", name_of(msg), reason_of(msg));
-}
-
-void __wrap_dofi_chan_flush(struct dofi_chan *of)
-{
-	ck_assert_ptr_eq(of, &chan);
-	nqueued = 0;
-}
-
-static const char *event_name(uint32_t number)
-{
-	switch (number) {
-	case DAT_CONNECTION_EVENT_ESTABLISHED:
-		return "established";
-	case DAT_CONNECTION_EVENT_PEER_REJECTED:
-		return "peer-rejected";
-	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-		return "non-peer-rejected";
-	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
-		return "accept-completion-error";
-	case DAT_CONNECTION_EVENT_DISCONNECTED:
-		return "disconnected";
-	case DAT_CONNECTION_EVENT_BROKEN:
-		return "broken";
-	case DAT_CONNECTION_EVENT_TIMED_OUT:
-		return "timed-out";
-	case DAT_CONNECTION_EVENT_UNREACHABLE:
-		return "unreachable";
-	case DOFI_UD_EVENT_ESTABLISHED:
-		return "ud-established";
-	case DOFI_UD_EVENT_REJECTED:
-		return "ud-rejected";
-	case DOFI_UD_EVENT_ERROR:
-		return "ud-error";
-	default:
-		return "another-event";
-	}
-}
-
-int __wrap_dofi_evd_push(struct dofi_evd *to, const struct dofi_event *event, bool notify)
-{
-	ck_assert_ptr_eq(to, &evd);
-	ck_assert(notify);
-	last_event = *event;
-	note("%s", event_name(event->number));
-	return 0;
-}
-
-static bool sync_fails; /* the fabric has no room */
-
-/* The test decides when the peer's answer comes. */
-bool __wrap_dofi_ep_sync(struct dofi_ep *of)
-{
-	if (sync_fails)
-		return false;
-	note("sync");
-	of->peeking = true;
-	return true;
-}
-
-/* What the completion queue has when it is read. */
-static void (*while_draining)(void);
-
-int __wrap_dofi_engine_drain_cq(struct dofi_ia *of)
-{
-	(void)of;
-	if (while_draining)
-		while_draining();
-	return 0;
-}
-
-/* What lies in the channel's socket. */
-static void (*while_hearing)(void);
-
-void __wrap_dofi_chan_read(struct dofi_chan *of)
-{
-	(void)of;
-	if (while_hearing)
-		while_hearing();
-}
-
-static int nlinger_waits;
-
-void __wrap_dofi_linger_wait(struct dofi_ia *of)
-{
-	(void)of;
-	nlinger_waits++;
-	now += 100 * MS;
-}
-
-static int nsilent; /* address handles by which no datagram is sent any more */
-
-void __wrap_dofi_ud_forget(struct dofi_ia *of, const struct dofi_ud_ah *ah)
-{
-	ck_assert_ptr_eq(of, &ia);
-	ck_assert(atomic_load(&ah->gone)); /* first, because posts go on meanwhile */
-	nsilent++;
-}
-
-const struct dofi_conn_step *__wrap_dofi_conn_step(enum dofi_conn_state state,
-						   enum dofi_conn_event event)
-{
-	met[state][event] = true;
-	return __real_dofi_conn_step(state, event);
-}
-
-static void prepare(struct dofi_conn *of)
-{
-	(void)of;
-	note("prepare");
-}
-
-static int make_path(struct dofi_conn *of)
-{
-	if (of->ud)
-		of->path_made = true;
-	else if (makes_path)
-		dofi_conn_path_made(of);
-	return 0;
-}
-
-static int transport_connect(struct dofi_conn *of)
-{
-	note("connect");
-	return connect_fails ? connect_fails : make_path(of);
-}
-
-static int expect(struct dofi_conn *of)
-{
-	note("expect");
-	if (expects_later)
-		return DOFI_LATER;
-	return expect_fails ? -ENOMEM : make_path(of);
-}
-
-static bool cancel(struct dofi_conn *of)
-{
-	(void)of;
-	return fabric_is_busy;
-}
-
-/* Runs while the transport takes the path down, in place of reading its queues. */
-static void (*while_unlinking)(void);
-
-static void disconnect(struct dofi_conn *of)
-{
-	/* A peer that finds the path closed waits for the reason. */
-	if (of->chan && of->state == DOFI_CONN_ENDED && !of->ud)
-		ck_assert_int_eq(nqueued, 0);
-	note("unlink");
-	if (while_unlinking)
-		while_unlinking();
-}
-
-static bool mark_finds_no_room;
-
-static ssize_t ud_mark(struct dofi_ud_ah *ah, uint32_t update, bool answer)
-{
-	(void)ah;
-	if (mark_finds_no_room)
-		return -EAGAIN;
-	note("%s-%u", answer ? "answer" : "mark", update);
-	return 0;
-}
-
-static const struct dofi_trans_ops trans = {
-	.prepare = prepare,
-	.connect = transport_connect,
-	.expect = expect,
-	.cancel = cancel,
-	.disconnect = disconnect,
-	.ud_mark = ud_mark,
-};
-
-static void run_work(void)
-{
-	struct dofi_list *node;
-
-	while ((node = dofi_list_pop(&ia.engine.work))) {
-		struct dofi_work *work = DOFI_CONTAINER(node, struct dofi_work, link);
-
-		work->run(work);
-	}
-}
-
-static void setup(void)
-{
-	dofi_lock_init(&ia.engine.lock);
-	dofi_lock(&ia.engine.lock);
-	dofi_work_init(&ia.engine);
-	dofi_list_init(&chan.waiting);
-	dofi_list_init(&chan.conns);
-	dofi_list_init(&chan.link);
-	dofi_list_init(&ud.conns);
-	dofi_list_init(&ud.ahs);
-	dofi_list_init(&ia.ud_answers);
-	dofi_list_init(&ia.agents);
-	dofi_list_init(&ia.agent_calls);
-	dofi_lock_init(&ep.lock);
-	dofi_list_init(&ep.bind_link);
-	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
-		dofi_list_init(&ia.objects[i]);
-	ia.trans = ep.trans = &trans;
-	ia.obj.ia = &ia;
-	ep.obj.ia = &ia;
-	ep.pz = &pz;
-	ep.conn_evd = &evd;
-	ep.rcache = cache;
-	ep.state = DAT_EP_STATE_UNCONNECTED;
-	ep.soft_mark = ep.hard_mark = UINT32_MAX;
-}
-
-/* No call keeps the EP's lock. */
-static void teardown(void)
-{
-	ck_assert(dofi_trylock(&ep.lock));
-	dofi_unlock(&ep.lock);
-	dofi_unlock(&ia.engine.lock);
-}
+/* A test case of the suite, in which each test has a new environment. */
+TCase *add_case(Suite *suite, const char *name);
 
 /* --- events --- */
 
-static uint64_t heard_qual = 1u << 20; /* of messages of the peer */
+/* Events of a connection. */
+enum happening {
+	CHAN_UP,
+	PORT_REFUSED,
+	UNREACHABLE,
+	DIAL_FAILED,
+	REDIAL,
+	TIMER,
+	CHAN_CLOSED,
+	CHAN_LOST,
+	MSG_ACCEPT,
+	MSG_NOT_MINE,
+	MSG_REJECT_CONSUMER,
+	MSG_REJECT,
+	MSG_READY,
+	MSG_DISCONNECT,
+	MSG_CANCEL,
+	MSG_BYE,
+	MSG_BYE_ERROR,
+	MSG_BYE_EARLY, /* one message that the peer has sent is still to come */
+	PATH_UP,
+	PATH_DOWN,
+	FIRST_MESSAGE,
+	LAST_MESSAGE,
+	CR_ACCEPT,
+	CR_REJECT,
+	DISCONNECT, /* gracefully; the peer may not have everything */
+	DRAINED,
+	ABRUPT,
+	FREE,
+	FAIL,     /* an operation failed */
+	TAKEN,    /* the peer has everything that was sent before the end */
+	RELEASED, /* the fabric has given back what it still had */
+	LIMIT,    /* both have been waited for long enough */
+	AH_FREE,  /* the consumer frees the address handle */
+	WORK,     /* only deferred work runs */
+	HAPPENINGS
+};
 
-static void hear(enum dofi_msg_type type, enum dofi_reason reason, uint32_t count)
-{
-	const struct dofi_msg msg = {.type = (uint8_t)type,
-				     .reason = (uint8_t)reason,
-				     .conn_qual = heard_qual,
-				     .src = 77,
-				     .dst = type == DOFI_MSG_REQUEST ? 0 : id,
-				     .flags = ep.ud ? DOFI_MSG_F_UD : 0,
-				     .data = count};
+void happens(enum happening what);
 
-	dofi_conn_message(&chan, &msg);
-}
+void hear(enum dofi_msg_type type, enum dofi_reason reason, uint32_t count);
 
-static bool is_armed(const struct dofi_timer *timer)
-{
-	return timer->place;
-}
+/* `missing`: how many messages that the peer has sent are still to come. */
+void hear_bye(enum dofi_reason reason, uint32_t missing);
 
-static void fire(struct dofi_timer *timer)
-{
-	ck_assert(is_armed(timer));
-	if (timer->deadline > now)
-		now = timer->deadline;
-	dofi_timer_cancel(&ia, timer);
-	timer->fire(timer);
-}
+bool is_armed(const struct dofi_timer *timer);
 
-static void lose_chan(bool orderly)
-{
-	dofi_list_del(&conn->link);
-	conn->chan = NULL;
-	dofi_conn_chan_lost(conn, orderly);
-}
+void fire(struct dofi_timer *timer);
 
-static void fail_dial(int err)
-{
-	dofi_list_del(&conn->link);
-	conn->chan = NULL;
-	dofi_conn_dial_failed(conn, err);
-}
-
-static void first_message(void)
-{
-	dofi_lock(&ep.lock);
-	dofi_conn_established(&ep);
-	dofi_unlock(&ep.lock);
-}
-
-static void drained(void)
-{
-	dofi_lock(&ep.lock);
-	ep.peeking = ep.dirty = false;
-	dofi_conn_drained(&ep);
-	dofi_unlock(&ep.lock);
-}
-
-static void hear_bye(enum dofi_reason reason, uint32_t missing)
-{
-	ep.recv.tail = ep.recv.head + missing;
-	hear(DOFI_MSG_BYE, reason, ep.nreceived + missing);
-	ep.recv.tail = ep.recv.head;
-}
-
-static void begin_disconnect(void)
-{
-	ep.dirty = true;
-	dofi_conn_disconnect(conn);
-}
-
-static void answer_cr(bool accept)
-{
-	if (accept)
-		dofi_conn_accept(conn, &ep, NULL, 0);
-	else
-		dofi_conn_reject(conn, DOFI_REASON_CONSUMER, NULL, 0);
-}
-
-static void channel_happens(enum happening what)
-{
-	switch (what) {
-	case CHAN_UP:
-		dofi_list_del(&conn->link);
-		dofi_list_add_tail(&chan.conns, &conn->link);
-		dofi_conn_chan_up(conn);
-		break;
-	case PORT_REFUSED:
-		fail_dial(-ECONNREFUSED);
-		break;
-	case UNREACHABLE:
-		fail_dial(-EHOSTUNREACH);
-		break;
-	case DIAL_FAILED:
-		fail_dial(-EMFILE);
-		break;
-	case REDIAL:
-		fire(&conn->redial.timer);
-		break;
-	case TIMER:
-		fire(&conn->timer);
-		break;
-	default:
-		lose_chan(what == CHAN_CLOSED);
-	}
-}
-
-static void peer_happens(enum happening what)
-{
-	switch (what) {
-	case MSG_ACCEPT:
-		hear(DOFI_MSG_ACCEPT, 0, 0);
-		break;
-	case MSG_NOT_MINE:
-		hear(DOFI_MSG_REJECT, DOFI_REASON_NOT_MINE, 0);
-		break;
-	case MSG_REJECT_CONSUMER:
-		hear(DOFI_MSG_REJECT, DOFI_REASON_CONSUMER, 0);
-		break;
-	case MSG_REJECT:
-		hear(DOFI_MSG_REJECT, DOFI_REASON_RESOURCES, 0);
-		break;
-	case MSG_READY:
-		hear(DOFI_MSG_READY, 0, 0);
-		break;
-	case MSG_DISCONNECT:
-		hear(DOFI_MSG_DISCONNECT, 0, 0);
-		break;
-	case MSG_CANCEL:
-		hear(DOFI_MSG_CANCEL, DOFI_REASON_DISCONNECT, 0);
-		break;
-	default:
-		hear_bye(what == MSG_BYE_ERROR ? DOFI_REASON_ERROR : DOFI_REASON_DISCONNECT,
-			 what == MSG_BYE_EARLY);
-	}
-}
-
-static void local_happens(enum happening what)
-{
-	switch (what) {
-	case PATH_UP:
-		if (!conn->path_made)
-			dofi_conn_path_made(conn);
-		dofi_conn_path_up(conn);
-		break;
-	case PATH_DOWN:
-		dofi_conn_path_down(conn, 0);
-		break;
-	case FIRST_MESSAGE:
-		first_message();
-		break;
-	case LAST_MESSAGE:
-		dofi_conn_last_message(conn);
-		break;
-	case CR_ACCEPT:
-	case CR_REJECT:
-		answer_cr(what == CR_ACCEPT);
-		break;
-	case DISCONNECT:
-		begin_disconnect();
-		break;
-	case DRAINED:
-		drained();
-		break;
-	case ABRUPT:
-	case FREE:
-		dofi_conn_end_now(conn,
-				  what == FREE ? 0u : (uint32_t)DAT_CONNECTION_EVENT_DISCONNECTED,
-				  DOFI_REASON_DISCONNECT);
-		break;
-	case FAIL:
-		dofi_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_FLUSHED,
-			      DOFI_REASON_ERROR);
-		break;
-	case TAKEN:
-		ep.peeking = false;
-		break;
-	case RELEASED:
-		fabric_is_busy = false;
-		break;
-	case LIMIT:
-		now += 1000 * MS;
-		break;
-	case AH_FREE:
-		dofi_conn_handle(conn, DOFI_ON_AH_FREED, NULL);
-		break;
-	default:
-		break;
-	}
-}
-
-static void happens(enum happening what)
-{
-	if (what <= CHAN_LOST)
-		channel_happens(what);
-	else if (what <= MSG_BYE_EARLY)
-		peer_happens(what);
-	else
-		local_happens(what);
-}
+void fail_dial(int err);
 
 /* --- the states, reached as real connections reach them --- */
 
-static void start(void)
-{
-	const struct sockaddr_in remote = {.sin_family = AF_INET};
-
-	ck_assert_int_eq(dofi_conn_start(&ep, (const struct sockaddr *)&remote, 1u << 20,
-					 now + 5000 * MS, NULL, 0),
-			 0);
-	if (ep.ud)
-		conn = DOFI_CONTAINER(ud.conns.next, struct dofi_conn, ud_link);
-	else
-		conn = ep.conn;
-	id = conn->id;
-}
-
-static void start_with_nobody(void)
-{
-	dial_result = -ECONNREFUSED;
-	start();
-	dial_result = 0;
-}
-
-static void be_asked(void)
-{
-	hear(DOFI_MSG_REQUEST, 0, 0);
-	ck_assert_ptr_nonnull(conn);
-	id = conn->id;
-}
-
-#define STEPS 6
-
-struct way {
-	void (*begin)(void);
-	bool ud, no_path, busy, dirty;
-	enum happening steps[STEPS]; /* HAPPENINGS: the end */
+/* States of a connection. Some come twice, for both sides and for datagrams. */
+enum situation {
+	DIALLING,
+	REDIALLING, /* no listener was found; all ports are tried again soon */
+	REQUESTED,
+	CONNECTING,
+	OFFERED,
+	ABANDONED, /* the connector is gone, the CR undecided */
+	ACCEPTED,
+	READY_PENDING,
+	PATH_PENDING,
+	PATH_LOST,
+	ESTABLISHED,
+	ACTIVE_ESTABLISHED,
+	DRAINING,
+	GOODBYE_PENDING,
+	DATA_PENDING,
+	UD_CONNECTING,
+	UD_ACCEPTED,
+	DATAGRAM,
+	SENDING_ONLY,
+	RECEIVING_ONLY,
+	ACTIVE_DRAINING,
+	ACTIVE_GOODBYE_PENDING,
+	ACTIVE_DATA_PENDING,
+	ACTIVE_DATAGRAM,
+	ACTIVE_SENDING_ONLY,
+	ACTIVE_RECEIVING_ONLY,
+	LEAVING_GOODBYE_PENDING, /* after dat_ep_disconnect */
+	LEAVING_DATA_PENDING,
+	DIAL_ENDING,
+	REDIAL_ENDING,
+	UD_ENDING,
+	ENDING,
+	LINGERING,
+	RELEASING,
+	SITUATIONS
 };
 
-#define END HAPPENINGS
+/* The EP connects. */
+void start(void);
 
-static const struct way ways[SITUATIONS] = {
-	[DIALLING] = {.begin = start, .steps = {END}},
-	[REDIALLING] = {.begin = start_with_nobody, .steps = {END}},
-	[REQUESTED] = {.begin = start, .steps = {CHAN_UP, END}},
-	[CONNECTING] = {.begin = start, .steps = {CHAN_UP, MSG_ACCEPT, END}},
-	[OFFERED] = {.begin = be_asked, .steps = {END}},
-	[ABANDONED] = {.begin = be_asked, .steps = {CHAN_LOST, END}},
-	[ACCEPTED] = {.begin = be_asked, .steps = {CR_ACCEPT, END}},
-	[READY_PENDING] = {.begin = be_asked, .steps = {CR_ACCEPT, PATH_UP, END}},
-	[PATH_PENDING] = {.begin = be_asked, .no_path = true, .steps = {CR_ACCEPT, MSG_READY, END}},
-	[PATH_LOST] = {.begin = be_asked, .steps = {CR_ACCEPT, PATH_UP, PATH_DOWN, END}},
-	[ESTABLISHED] = {.begin = be_asked, .steps = {CR_ACCEPT, MSG_READY, END}},
-	[ACTIVE_ESTABLISHED] = {.begin = start, .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, END}},
-	[DRAINING] = {.begin = be_asked, .steps = {CR_ACCEPT, MSG_READY, DISCONNECT, END}},
-	[GOODBYE_PENDING] = {.begin = be_asked, .steps = {CR_ACCEPT, MSG_READY, PATH_DOWN, END}},
-	[DATA_PENDING] = {.begin = be_asked, .steps = {CR_ACCEPT, MSG_READY, MSG_BYE_EARLY, END}},
-	[UD_CONNECTING] = {.begin = start, .ud = true, .steps = {CHAN_UP, MSG_ACCEPT, END}},
-	[UD_ACCEPTED] = {.begin = be_asked, .ud = true, .steps = {CR_ACCEPT, END}},
-	[DATAGRAM] = {.begin = be_asked, .ud = true, .steps = {CR_ACCEPT, MSG_READY, END}},
-	[SENDING_ONLY] = {.begin = be_asked,
-			  .ud = true,
-			  .steps = {CR_ACCEPT, MSG_READY, MSG_BYE, END}},
-	[RECEIVING_ONLY] = {.begin = be_asked,
-			    .ud = true,
-			    .steps = {CR_ACCEPT, MSG_READY, AH_FREE, END}},
-	[ACTIVE_DRAINING] = {.begin = start,
-			     .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, DISCONNECT, END}},
-	[ACTIVE_GOODBYE_PENDING] = {.begin = start,
-				    .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, PATH_DOWN, END}},
-	[ACTIVE_DATA_PENDING] = {.begin = start,
-				 .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, MSG_BYE_EARLY, END}},
-	[ACTIVE_DATAGRAM] = {.begin = start,
-			     .ud = true,
-			     .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, END}},
-	[ACTIVE_SENDING_ONLY] = {.begin = start,
-				 .ud = true,
-				 .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, MSG_BYE, END}},
-	[ACTIVE_RECEIVING_ONLY] = {.begin = start,
-				   .ud = true,
-				   .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, AH_FREE, END}},
-	[LEAVING_GOODBYE_PENDING] = {.begin = be_asked,
-				     .steps = {CR_ACCEPT, MSG_READY, DISCONNECT, PATH_DOWN, END}},
-	[LEAVING_DATA_PENDING] = {.begin = be_asked,
-				  .steps = {CR_ACCEPT, MSG_READY, DISCONNECT, MSG_BYE_EARLY, END}},
-	[DIAL_ENDING] = {.begin = start, .steps = {FAIL, END}},
-	[REDIAL_ENDING] = {.begin = start_with_nobody, .steps = {FAIL, END}},
-	[UD_ENDING] = {.begin = start, .ud = true, .steps = {CHAN_UP, MSG_ACCEPT, FAIL, END}},
-	[ENDING] = {.begin = be_asked, .steps = {CR_ACCEPT, MSG_READY, FAIL, END}},
-	[LINGERING] = {.begin = be_asked,
-		       .dirty = true,
-		       .steps = {CR_ACCEPT, MSG_READY, ABRUPT, END}},
-	[RELEASING] = {.begin = be_asked,
-		       .busy = true,
-		       .steps = {CR_ACCEPT, MSG_READY, ABRUPT, END}},
-};
+/* The peer connects. */
+void be_asked(void);
 
-static void reach(enum situation which)
-{
-	const struct way *way = &ways[which];
-
-	ep.ud = way->ud ? &ud : NULL;
-	makes_path = !way->no_path;
-	fabric_is_busy = way->busy;
-	way->begin();
-	for (const enum happening *step = way->steps; *step != END; step++) {
-		if (*step == ABRUPT)
-			ep.dirty = way->dirty;
-		happens(*step);
-	}
-	trace[0] = '\0';
-}
+void reach(enum situation which);
 
 #endif
