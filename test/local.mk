@@ -45,7 +45,8 @@ unit_tests = \
 	%D%/unit/dto/check_ring \
 	%D%/unit/dto/check_rmr \
 	%D%/unit/transport/check_shm_cleanup \
-	%D%/unit/transport/check_shm_layout \
+	%D%/unit/transport/check_shm_commands %D%/unit/transport/check_shm_layout \
+	%D%/unit/transport/check_shm_queue %D%/unit/transport/check_shm_requests \
 	%D%/unit/transport/check_shm_repair \
 	%D%/unit/transport/check_shm_steps \
 	%D%/unit/transport/check_live_threads \
@@ -639,11 +640,25 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_shm_cleanup_LINK = $(LINK) -Wl,--wrap=fstat -Wl,--wrap=fchmod -Wl,--wrap=open \
 	-Wl,--wrap=openat
 %C%_unit_transport_check_shm_cleanup_LDADD = $(p2_libs)
-%C%_unit_transport_check_shm_layout_SOURCES = %D%/unit/transport/check_shm_layout.c $(t_headers)
+# Regions that a test makes; made_region.c replaces some functions of the C library.
+made_region = %D%/unit/transport/made_region.c %D%/unit/transport/made_region.h $(t_headers)
+made_region_wraps = -Wl,--wrap=mmap -Wl,--wrap=strdup -Wl,--wrap=free
+%C%_unit_transport_check_shm_commands_SOURCES = %D%/unit/transport/check_shm_commands.c $(made_region)
+%C%_unit_transport_check_shm_commands_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_commands_LINK = $(LINK) $(made_region_wraps) -Wl,--wrap=malloc -Wl,--wrap=calloc
+%C%_unit_transport_check_shm_commands_LDADD = $(p2_libs)
+%C%_unit_transport_check_shm_layout_SOURCES = %D%/unit/transport/check_shm_layout.c $(made_region)
 %C%_unit_transport_check_shm_layout_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_shm_layout_LINK = $(LINK) $(t_blocks_wraps) -Wl,--wrap=fstat -Wl,--wrap=mmap \
-	-Wl,--wrap=strdup -Wl,--wrap=open
+%C%_unit_transport_check_shm_layout_LINK = $(LINK) $(made_region_wraps) -Wl,--wrap=fstat -Wl,--wrap=open
 %C%_unit_transport_check_shm_layout_LDADD = $(p2_libs)
+%C%_unit_transport_check_shm_queue_SOURCES = %D%/unit/transport/check_shm_queue.c $(made_region)
+%C%_unit_transport_check_shm_queue_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_queue_LINK = $(LINK) $(made_region_wraps)
+%C%_unit_transport_check_shm_queue_LDADD = $(p2_libs)
+%C%_unit_transport_check_shm_requests_SOURCES = %D%/unit/transport/check_shm_requests.c $(made_region)
+%C%_unit_transport_check_shm_requests_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_requests_LINK = $(LINK) $(made_region_wraps)
+%C%_unit_transport_check_shm_requests_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_repair_SOURCES = %D%/unit/transport/check_shm_repair.c $(t_headers)
 %C%_unit_transport_check_shm_repair_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_shm_repair_LINK = $(LINK) -Wl,--wrap=syscall
