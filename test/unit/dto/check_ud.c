@@ -240,12 +240,20 @@ static void setup(void)
 	dofi_lock(&ia.engine.lock);
 }
 
+static int open_ep(struct dofi_ep *ep)
+{
+	int ret;
+
+	dofi_unlock(&ia.engine.lock);
+	ret = dofi_ud_open(ep);
+	dofi_lock(&ia.engine.lock);
+	return ret;
+}
+
 static void open_eps(void)
 {
-	dofi_unlock(&ia.engine.lock);
 	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq(dofi_ud_open(&eps[i]), 0);
-	dofi_lock(&ia.engine.lock);
+		ck_assert_int_eq(open_ep(&eps[i]), 0);
 }
 
 static void teardown(void)
@@ -297,13 +305,11 @@ START_TEST(the_buffers_are_registered)
 {
 	domain_attr.mr_mode = FI_MR_LOCAL;
 	registration.answer = -FI_ENOMEM;
-	dofi_unlock(&ia.engine.lock);
-	ck_assert_int_eq(dofi_ud_open(&eps[0]), -FI_ENOMEM);
+	ck_assert_int_eq(open_ep(&eps[0]), -FI_ENOMEM);
 	ck_assert_ptr_null(eps[0].ud);
 	ck_assert_ptr_null(ia.ud_pool);
 	ck_assert_ptr_null(pool);
 	ck_assert_int_eq(fabric.receives, 0);
-	dofi_lock(&ia.engine.lock);
 	registration.answer = 0;
 	open_eps();
 	ck_assert_int_eq(registration.calls, 2);
@@ -333,16 +339,12 @@ START_TEST(an_EP_without_a_number_is_no_UD_EP)
 	places = dofi_ud_pool_eps(&ia);
 	for (uint32_t i = 0; i < DOFI_UD_EPS; i++)
 		places[i] = places[i] ? places[i] : &eps[0];
-	dofi_unlock(&ia.engine.lock);
-	ck_assert_int_eq(dofi_ud_open(&third), -FI_ENOSPC);
+	ck_assert_int_eq(open_ep(&third), -FI_ENOSPC);
 	ck_assert_ptr_null(third.ud);
 	ck_assert_ptr_null(third.fep);
 	ck_assert(!third.path_up);
-	dofi_lock(&ia.engine.lock);
 	places[PLACE] = NULL;
-	dofi_unlock(&ia.engine.lock);
-	ck_assert_int_eq(dofi_ud_open(&third), 0);
-	dofi_lock(&ia.engine.lock);
+	ck_assert_int_eq(open_ep(&third), 0);
 	ck_assert_ptr_eq(places[PLACE], &third);
 	ck_assert_uint_eq(third.ud->number % DOFI_UD_EPS, PLACE);
 	ck_assert_uint_le(third.ud->number, DOFI_UD_NUMBER);
@@ -923,6 +925,29 @@ END_TEST
 
 static struct dofi_ud_ah peer = {.number = 7};
 
+/* The first EP, whose datagrams go to this handle, may end. */
+static void open_to_end(struct dofi_ud_ah *ah, const struct dofi_upcalls *up,
+			int (*reap)(struct dofi_ia *of))
+{
+	open_window(ah);
+	ia.up = up;
+	ia.engine.reap = reap;
+	ia.engine.sock_epfd = epoll_create1(EPOLL_CLOEXEC);
+	dofi_lock_init(&ia.engine.stalled_lock);
+	dofi_list_init(&ia.engine.stalled);
+	dofi_list_init(&ia.orphans);
+	eps[0].trans = &trans;
+}
+
+/* Ends it: its lock is free afterwards. */
+static void end_ep(void)
+{
+	dofi_ud_close(&eps[0]);
+	ck_assert(dofi_trylock(&eps[0].lock));
+	dofi_unlock(&eps[0].lock);
+	close(ia.engine.sock_epfd);
+}
+
 static int reap_nothing(struct dofi_ia *of)
 {
 	ck_assert_ptr_eq(of, &ia);
@@ -959,19 +984,13 @@ START_TEST(a_wait_for_marks_ends_with_the_peer)
 	};
 	struct dofi_fd bye = {.fd = eventfd(1, EFD_CLOEXEC), .ready = lose_peer};
 
-	open_window(&peer);
-	ia.up = &with_an_end;
-	ia.engine.reap = reap_nothing;
-	dofi_list_init(&ia.engine.stalled);
-	eps[0].trans = &trans;
-	ia.engine.sock_epfd = epoll_create1(EPOLL_CLOEXEC);
+	open_to_end(&peer, &with_an_end, reap_nothing);
 	ck_assert_int_eq(dofi_engine_watch(&ia, &bye, EPOLLIN), 0);
 	send_many(&eps[0], &peer, DOFI_UD_WINDOW);
 	post_send(&eps[0], &peer);
-	dofi_ud_close(&eps[0]);
+	end_ep();
 	ck_assert_int_eq(fabric.sends, DOFI_UD_WINDOW);
 	ck_assert_ptr_null(eps[0].ud);
-	close(ia.engine.sock_epfd);
 	close(bye.fd);
 }
 END_TEST
@@ -1014,21 +1033,14 @@ START_TEST(the_end_of_an_EP_waits_for_room)
 	struct dofi_ud_ah ah = {.number = 7};
 	uint32_t number;
 
-	open_window(&ah);
-	ia.up = &with_an_end;
-	ia.engine.reap = reap_until_room;
-	ia.engine.sock_epfd = epoll_create1(EPOLL_CLOEXEC);
-	dofi_lock_init(&ia.engine.stalled_lock);
-	dofi_list_init(&ia.engine.stalled);
-	dofi_list_init(&ia.orphans);
-	eps[0].trans = &trans;
+	open_to_end(&ah, &with_an_end, reap_until_room);
 	number = eps[0].ud->number;
 	watched[0] = eps[0].ud;
 	fabric.send_answer = -FI_EAGAIN;
 	post_send(&eps[0], &ah)->split = is_split;
 	eps[0].holds = true;
 	atomic_store(&ia.wait.watchers, 1);
-	dofi_ud_close(&eps[0]);
+	end_ep();
 	ck_assert_int_eq(fabric.sends, has_time);
 	/* that of the request that the fabric did not take */
 	ck_assert_uint_eq(ngiven, is_split && !has_time);
@@ -1041,9 +1053,6 @@ START_TEST(the_end_of_an_EP_waits_for_room)
 	ck_assert_ptr_null(eps[0].ud);
 	ck_assert_ptr_null(dofi_ud_pool_eps(&ia)[number % DOFI_UD_EPS]);
 	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
-	ck_assert(dofi_trylock(&eps[0].lock));
-	dofi_unlock(&eps[0].lock);
-	close(ia.engine.sock_epfd);
 }
 END_TEST
 
@@ -1054,24 +1063,14 @@ START_TEST(the_end_of_an_EP_without_memory_waits_for_the_fabric)
 						 .drop_datagrams = count_dropped};
 	struct dofi_ud_ah ah = {.number = 7};
 
-	open_window(&ah);
-	ia.up = &with_an_end;
-	ia.engine.reap = reap_until_room;
-	ia.engine.sock_epfd = epoll_create1(EPOLL_CLOEXEC);
-	dofi_lock_init(&ia.engine.stalled_lock);
-	dofi_list_init(&ia.engine.stalled);
-	dofi_list_init(&ia.orphans);
-	eps[0].trans = &trans;
+	open_to_end(&ah, &with_an_end, reap_until_room);
 	ck_assert_int_eq(start(&eps[0], post_send(&eps[0], &ah)), 0);
 	eps[0].req.issue = eps[0].req.tail;
 	no_memory = true;
-	dofi_ud_close(&eps[0]);
+	end_ep();
 	no_memory = false;
 	ck_assert_uint_eq(rounds, 5);
 	ck_assert(dofi_list_empty(&ia.orphans));
-	ck_assert(dofi_trylock(&eps[0].lock));
-	dofi_unlock(&eps[0].lock);
-	close(ia.engine.sock_epfd);
 }
 END_TEST
 
@@ -1098,16 +1097,6 @@ END_TEST
 static struct dofi_ep **table(void)
 {
 	return dofi_ud_pool_eps(&ia);
-}
-
-static int open_ep(struct dofi_ep *ep)
-{
-	int ret;
-
-	dofi_unlock(&ia.engine.lock);
-	ret = dofi_ud_open(ep);
-	dofi_lock(&ia.engine.lock);
-	return ret;
 }
 
 START_TEST(the_last_number_is_found)
