@@ -1142,7 +1142,8 @@ conn_world_wraps = -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_
 %C%_unit_progress_check_cq_watch_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_cq_watch_LINK = $(LINK) -Wl,--wrap=dofi_now
 %C%_unit_progress_check_cq_watch_LDADD = $(p2_libs)
-%C%_unit_progress_check_drive_SOURCES = %D%/unit/progress/check_drive.c $(t_headers)
+%C%_unit_progress_check_drive_SOURCES = %D%/unit/progress/check_drive.c %D%/unit/progress/noted_rounds.h \
+	$(t_headers)
 %C%_unit_progress_check_drive_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_drive_LINK = $(LINK) -Wl,--wrap=dofi_engine_round -Wl,--wrap=dofi_wait_on_fds \
 	-Wl,--wrap=dofi_now
@@ -1157,7 +1158,8 @@ conn_world_wraps = -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_
 %C%_unit_progress_check_engine_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_engine_LDADD = $(p2_libs)
 
-%C%_unit_progress_check_quiet_SOURCES = %D%/unit/progress/check_quiet.c $(t_headers)
+%C%_unit_progress_check_quiet_SOURCES = %D%/unit/progress/check_quiet.c %D%/unit/progress/noted_rounds.h \
+	$(t_headers)
 %C%_unit_progress_check_quiet_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_quiet_LINK = $(LINK) -Wl,--wrap=nanosleep -Wl,--wrap=epoll_wait -Wl,--wrap=dofi_now \
 	-Wl,--wrap=dofi_engine_round -Wl,--wrap=dofi_wait_arm_events -Wl,--wrap=dofi_wait_on_fds \

@@ -3,38 +3,21 @@
  * The thread that drives: what each of its rounds reads, when it sleeps, what ends its wait, and
  * whom it and others wake. The linker redirects rounds, sleeps and the clock to this file.
  */
-#include "unit.h"
-
-#include "../../../prov/ofi/progress/cno.h"
 #include "../../../prov/ofi/progress/wait.c"
+
+#include "noted_rounds.h"
 
 #include <signal.h>
 
-#define MOST 256u /* rounds of a case */
-#define NOW  UINT64_C(1000)
+#define NOW UINT64_C(1000)
 
-static struct dofi_ia ia;
 static _Atomic uint32_t wakeup, another;
-
-static bool is_readable(int fd)
-{
-	struct pollfd pfd = {.fd = fd, .events = POLLIN};
-
-	return poll(&pfd, 1, 0) == 1;
-}
 
 /* --- rounds and sleeps --- */
 
-static uint32_t rounds, sleeps;
 static uint32_t wake_in, raise_in; /* number of a round, from 1; 0: none */
-static bool was_full[MOST + 1], slept_after[MOST + 1];
-static int found[MOST + 1];   /* events of each round */
-static int endings[MOST + 1]; /* results of each sleep */
 static uint64_t deadline_seen;
 
-int __wrap_dofi_engine_round(struct dofi_ia *of, bool all);
-int __wrap_dofi_wait_on_fds(struct dofi_ia *of, const _Atomic uint32_t *word, uint32_t seen,
-			    uint64_t deadline, const sigset_t *sigmask);
 uint64_t __wrap_dofi_now(void);
 
 /* The clock stands still, but for the round of this number. 0: none */
@@ -46,36 +29,28 @@ uint64_t __wrap_dofi_now(void)
 	return NOW + (late_in && rounds >= late_in ? late_by : 0);
 }
 
-int __wrap_dofi_engine_round(struct dofi_ia *of, bool all)
+static void see_round(void)
 {
 	sigset_t now;
 
-	ck_assert_ptr_eq(of, &ia);
-	dofi_assert_held(&of->engine.lock);
-	ck_assert(atomic_load(&of->wait.driven));
+	ck_assert(atomic_load(&ia.wait.driven));
 	ck_assert_int_eq(pthread_sigmask(SIG_SETMASK, NULL, &now), 0);
 	ck_assert_int_eq(sigismember(&now, SIGALRM), 1);
-	ck_assert_uint_lt(rounds, MOST);
-	was_full[++rounds] = all;
 	if (rounds == wake_in)
-		dofi_wait_wake(of, &wakeup);
+		dofi_wait_wake(&ia, &wakeup);
 	if (rounds == raise_in)
 		raise(SIGALRM);
 	errno = EINTR; /* of no meaning for the driver */
-	return found[rounds];
 }
 
-int __wrap_dofi_wait_on_fds(struct dofi_ia *of, const _Atomic uint32_t *word, uint32_t seen,
-			    uint64_t deadline, const sigset_t *sigmask)
+static void see_sleep(const _Atomic uint32_t *word, uint32_t seen, uint64_t deadline,
+		      const sigset_t *sigmask)
 {
-	ck_assert_ptr_eq(of, &ia);
 	ck_assert_ptr_eq(word, &wakeup);
 	ck_assert_uint_eq(seen, 0);
 	ck_assert_int_eq(sigismember(sigmask, SIGALRM), 0);
 	ck_assert_int_eq(sigismember(sigmask, SIGUSR1), 1);
 	deadline_seen = deadline;
-	slept_after[rounds] = true;
-	return endings[++sleeps];
 }
 
 static int signals;
@@ -91,15 +66,8 @@ static void setup(void)
 	const struct sigaction action = {.sa_handler = caught};
 	sigset_t mask;
 
-	dofi_lock_init_level(&ia.engine.lock, DOFI_LEVEL_ENGINE);
+	begin_rounds();
 	dofi_lock_init_level(&ia.obj_lock, DOFI_LEVEL_LEAF);
-	dofi_list_init(&ia.agents);
-	dofi_list_init(&ia.agent_calls);
-	atomic_store(&ia.engine.next_timer, UINT64_MAX);
-	ia.engine.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ia.engine.park_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ia.cq_wait = FI_WAIT_FD;
-	strcpy(ia.name, "ofa0");
 	dofi_wait_init(&ia);
 	sigaction(SIGALRM, &action, NULL);
 	sigemptyset(&mask);
@@ -114,10 +82,8 @@ static void teardown(void)
 	pthread_sigmask(SIG_SETMASK, NULL, &after);
 	ck_assert_int_eq(sigismember(&after, SIGALRM), 0);
 	ck_assert_int_eq(sigismember(&after, SIGUSR1), 1);
-	ck_assert_int_eq(atomic_load(&ia.engine.lock.word), DOFI_LOCK_FREE);
 	ck_assert_int_eq(atomic_load(&ia.wait.lock.word), DOFI_LOCK_FREE);
-	close(ia.engine.wake_fd);
-	close(ia.engine.park_fd);
+	end_rounds();
 	dofi_wait_fini(&ia);
 }
 
@@ -315,14 +281,7 @@ static void wake_by_agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
 /* The agent may bring what the thread waits for. */
 START_TEST(each_round_ends_with_the_due_agents)
 {
-	static struct dofi_cno cno;
-
-	cno.obj.ia = &ia;
-	dofi_list_init(&cno.agent_link);
-	cno.agent = (DAT_OS_WAIT_PROXY_AGENT){&ia, wake_by_agent};
-	dofi_lock(&cno.lock);
-	dofi_agent_make_due(&cno, NULL);
-	dofi_unlock(&cno.lock);
+	make_agent_due(wake_by_agent);
 	ck_assert_int_eq(dofi_wait_sleep(&ia, &wakeup, 0, DOFI_FOREVER), 0);
 	ck_assert_uint_eq(rounds, 1);
 }

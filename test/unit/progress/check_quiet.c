@@ -5,30 +5,22 @@
  * to this file.
  */
 #include "t_hooks.h"
-#include "unit.h"
 
-#include "../../../prov/ofi/progress/agent.h"
-#include "../../../prov/ofi/progress/cno.h"
 #include "../../../prov/ofi/progress/progress_thread.c"
 
+#include "noted_rounds.h"
+
 #include <errno.h>
-#include <poll.h>
 #include <stdarg.h>
-#include <sys/eventfd.h>
 
-#define MS   UINT64_C(1000000)
-#define NOW  (1000 * MS)
-#define MOST 64u /* rounds of a case */
-
-static struct dofi_ia ia;
+#define MS  UINT64_C(1000000)
+#define NOW (1000 * MS)
 
 /* --- the clock, rounds and sleeps --- */
 
 static uint64_t now;
-static uint32_t rounds, naps, arms, looks, sleeps;
-static bool was_full[MOST + 1], slept_after[MOST + 1];
-static int found[MOST + 1], endings[MOST + 1]; /* of each round and each sleep, from 1 */
-static uint32_t stop_in;                       /* number of a round */
+static uint32_t naps, arms, looks;
+static uint32_t stop_in; /* number of a round */
 static int timeout_seen, look_answer;
 static bool events_are_there, driver_comes;
 static uint64_t look_takes;
@@ -41,10 +33,7 @@ static const char *script;
 T_STAND_IN int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 T_STAND_IN int __wrap_epoll_wait(int epfd, struct epoll_event *events, int n, int timeout);
 uint64_t __wrap_dofi_now(void);
-int __wrap_dofi_engine_round(struct dofi_ia *of, bool all);
 bool __wrap_dofi_wait_arm_events(struct dofi_ia *of);
-int __wrap_dofi_wait_on_fds(struct dofi_ia *of, const _Atomic uint32_t *word, uint32_t seen,
-			    uint64_t deadline, const sigset_t *sigmask);
 int __wrap_dofi_eventfd_clear(int fd);
 int __real_dofi_eventfd_clear(int fd);
 void __wrap_dofi_wait_probe(struct dofi_ia *of);
@@ -102,29 +91,21 @@ bool __wrap_dofi_wait_arm_events(struct dofi_ia *of)
 	return !events_are_there;
 }
 
-int __wrap_dofi_engine_round(struct dofi_ia *of, bool all)
+static void see_round(void)
 {
-	ck_assert_ptr_eq(of, &ia);
-	dofi_assert_held(&of->engine.lock);
-	ck_assert_uint_lt(rounds, MOST);
-	was_full[++rounds] = all;
 	if (rounds == stop_in)
-		atomic_store(&of->engine.stop, true);
-	return found[rounds];
+		atomic_store(&ia.engine.stop, true);
 }
 
-int __wrap_dofi_wait_on_fds(struct dofi_ia *of, const _Atomic uint32_t *word, uint32_t seen,
-			    uint64_t deadline, const sigset_t *sigmask)
+static void see_sleep(const _Atomic uint32_t *word, uint32_t seen, uint64_t deadline,
+		      const sigset_t *sigmask)
 {
-	ck_assert_ptr_eq(of, &ia);
 	ck_assert_ptr_eq(word, &ia.engine.activity);
 	ck_assert_uint_eq(seen, driven_at);
 	ck_assert_uint_eq(deadline, DOFI_FOREVER);
 	ck_assert_ptr_null(sigmask);
-	slept_after[rounds] = true;
 	if (script)
 		poll_by_script();
-	return endings[++sleeps];
 }
 
 int __wrap_dofi_eventfd_clear(int fd)
@@ -138,7 +119,6 @@ int __wrap_dofi_eventfd_clear(int fd)
 
 /* --- an agent --- */
 
-static struct dofi_cno cno;
 static int agents_run;
 
 static void run_agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
@@ -149,45 +129,14 @@ static void run_agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
 	agents_run++;
 }
 
-static void make_agent_due(void)
-{
-	cno.obj.ia = &ia;
-	dofi_list_init(&cno.agent_link);
-	cno.agent = (DAT_OS_WAIT_PROXY_AGENT){&ia, run_agent};
-	dofi_lock(&cno.lock);
-	dofi_agent_make_due(&cno, NULL);
-	dofi_unlock(&cno.lock);
-}
-
 /* --- */
 
 static void setup(void)
 {
-	dofi_lock_init(&ia.engine.lock);
-	dofi_list_init(&ia.agents);
-	dofi_list_init(&ia.agent_calls);
-	atomic_store(&ia.engine.next_timer, UINT64_MAX);
+	begin_rounds();
 	atomic_store(&ia.engine.activity, 5);
 	ia.engine.quiet_epfd = 901;
-	ia.engine.park_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ia.engine.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ia.cq_wait = FI_WAIT_FD;
-	strcpy(ia.name, "ofa0");
 	now = NOW;
-}
-
-static void teardown(void)
-{
-	ck_assert_int_eq(atomic_load(&ia.engine.lock.word), DOFI_LOCK_FREE);
-	close(ia.engine.park_fd);
-	close(ia.engine.wake_fd);
-}
-
-static bool is_readable(int fd)
-{
-	struct pollfd pfd = {.fd = fd, .events = POLLIN};
-
-	return poll(&pfd, 1, 0) == 1;
 }
 
 /* --- beside consumers that poll --- */
@@ -234,7 +183,7 @@ END_TEST
 /* A descriptor, a timer, events that make no descriptor readable, and events that are there. */
 START_TEST(what_is_found_is_handled_in_a_full_round)
 {
-	make_agent_due();
+	make_agent_due(run_agent);
 	look_answer = _i == 0;
 	if (_i == 1) {
 		atomic_store(&ia.engine.next_timer, NOW + 7 * MS);
@@ -367,7 +316,7 @@ END_TEST
 
 START_TEST(each_round_ends_with_the_due_agents)
 {
-	make_agent_due();
+	make_agent_due(run_agent);
 	drive_to(1);
 	ck_assert_int_eq(agents_run, 1);
 }
@@ -672,7 +621,7 @@ int main(void)
 	Suite *suite = suite_create("quiet");
 	TCase *tc = tcase_create("watches");
 
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, setup, end_rounds);
 	tcase_add_test(tc, a_quiet_look_that_finds_nothing_has_no_round);
 	tcase_add_loop_test(tc, a_quiet_look_ends_in_time, 0, 7);
 	tcase_add_test(tc, a_timer_in_the_past_makes_no_long_look);
@@ -683,7 +632,7 @@ int main(void)
 	tcase_add_test(tc, a_driver_that_comes_meanwhile_handles_the_event);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("drives");
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, setup, end_rounds);
 	tcase_add_test(tc, full_rounds_come_first_and_at_intervals);
 	tcase_add_test(tc, a_round_is_full_unless_the_queue_alone_ended_the_sleep);
 	tcase_add_loop_test(tc, a_due_timer_makes_a_round_full, 0, 2);
@@ -695,12 +644,12 @@ int main(void)
 	tcase_add_loop_test(tc, it_stops_driving_for_a_consumer, 0, 3);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("starts");
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, setup, end_rounds);
 	tcase_add_loop_test(tc, it_looks_at_the_events_of_connections, 0, 3);
 	tcase_add_test(tc, it_does_not_start_without_the_events_of_connections);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("loops");
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, setup, end_rounds);
 	tcase_add_test(tc, it_looks_less_and_less_often_at_consumers_that_keep_polling);
 	tcase_add_loop_test(tc, it_looks_often_while_connections_come_up_without_a_sign, 0, 3);
 	tcase_add_test(tc, it_does_not_drive_beside_a_long_post);
@@ -708,7 +657,7 @@ int main(void)
 	tcase_add_test(tc, it_asks_for_its_place_and_a_short_slice);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("ends");
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, setup, end_rounds);
 	tcase_add_loop_test(tc, it_is_parked_while_a_consumer_drives, 0, 4);
 	tcase_add_test(tc, it_is_asked_to_stop_wherever_it_sleeps);
 	tcase_add_loop_test(tc, exit_waits_a_second_at_most, 0, 2);
