@@ -162,6 +162,14 @@ unit_tests = \
 	%D%/unit/progress/check_wait \
 	%D%/unit/cm/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
+# conform20 in three parts that run side by side. With a sanitizer the whole takes longer than all
+# other tests.
+conform_parts = %D%/conform/part1 %D%/conform/part2 %D%/conform/part3
+if SANITIZE
+quick_conform_tests = %D%/conform/conform12 $(conform_parts)
+else
+quick_conform_tests = $(conform_tests)
+endif
 # The conformance suites over fabrics that lack a feature.
 without_tests = %D%/conform/without12 %D%/conform/without20
 fabric_tests = %D%/fabric/check_fabric
@@ -230,10 +238,13 @@ helper_programs = %D%/fabric/late_write %D%/lib/plugin_open1 %D%/lib/plugin_open
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests) $(fuzz_tests) $(sim_tests) $(conform_tests) $(without_tests) $(fabric_tests) $(fault_tests) $(site_programs) \
 	$(helper_programs)
+if SANITIZE
+check_PROGRAMS += $(conform_parts)
+endif
 check_LTLIBRARIES += %D%/fabric/libsham-fi.la %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la
-check_LIBRARIES += %D%/lib/libt1.a %D%/lib/libt2.a
+check_LIBRARIES += %D%/lib/libt1.a %D%/lib/libt2.a %D%/conform/libconform20.a
 # The long ones first: one that starts last would run alone.
-TESTS = $(everywhere_tests) $(conform_tests) $(program_tests) $(fabric_tests) \
+TESTS = $(everywhere_tests) $(quick_conform_tests) $(program_tests) $(fabric_tests) \
 	$(checked_efa_tests) $(tool_tests) $(without_tests) $(fault_tests) \
 	$(sim_tests) $(fuzz_tests) $(unit_tests)
 else
@@ -1550,7 +1561,6 @@ conform_sources = \
 	%D%/conform/conform_wmark.c \
 	%D%/conform/conform_srq_ep.c \
 	%D%/conform/conform_ud.c \
-	%D%/conform/main.c \
 	%D%/conform/paired.c \
 	%D%/conform/paired.h \
 	%D%/conform/place.c \
@@ -1558,12 +1568,27 @@ conform_sources = \
 	%D%/conform/zoo.c \
 	%D%/conform/zoo.h
 
-%C%_conform_conform12_SOURCES = $(conform_sources)
-%C%_conform_conform12_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_conform_conform12_SOURCES = %D%/conform/main.c $(conform_sources)
+%C%_conform_conform12_CPPFLAGS = $(conform1_cppflags)
 %C%_conform_conform12_LDADD = $(user1_libs)
-%C%_conform_conform20_SOURCES = $(conform_sources)
-%C%_conform_conform20_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_conform_conform20_LDADD = $(user2_libs)
+%C%_conform_conform20_SOURCES = %D%/conform/main.c
+%C%_conform_conform20_CPPFLAGS = $(conform2_cppflags)
+%C%_conform_conform20_LDADD = $(conform2_libs)
+%C%_conform_libconform20_a_SOURCES = $(conform_sources)
+%C%_conform_libconform20_a_CPPFLAGS = $(conform2_cppflags)
+conform1_cppflags = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
+conform2_cppflags = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
+conform2_libs = %D%/conform/libconform20.a $(user2_libs)
+
+%C%_conform_part1_SOURCES = %D%/conform/main.c
+%C%_conform_part1_CPPFLAGS = $(conform2_cppflags) -DPART=0 -DPARTS=3
+%C%_conform_part1_LDADD = $(conform2_libs)
+%C%_conform_part2_SOURCES = %D%/conform/main.c
+%C%_conform_part2_CPPFLAGS = $(conform2_cppflags) -DPART=1 -DPARTS=3
+%C%_conform_part2_LDADD = $(conform2_libs)
+%C%_conform_part3_SOURCES = %D%/conform/main.c
+%C%_conform_part3_CPPFLAGS = $(conform2_cppflags) -DPART=2 -DPARTS=3
+%C%_conform_part3_LDADD = $(conform2_libs)
 
 %C%_conform_without12_SOURCES = %D%/conform/without.c $(inside)
 %C%_conform_without12_CPPFLAGS = $(p1_cppflags)
