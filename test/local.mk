@@ -555,7 +555,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ia_choose_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_list_SOURCES = %D%/unit/api/check_ia_list.c $(t_headers)
 %C%_unit_api_check_ia_list_CPPFLAGS = $(p2_cppflags)
-%C%_unit_api_check_ia_list_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_cm_fork_child \
+%C%_unit_api_check_ia_list_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_thread_time -Wl,--wrap=dofi_cm_fork_child \
 	-Wl,--wrap=dofi_cm_exit -Wl,--wrap=dofi_progress_exit -Wl,--wrap=dofi_count_report \
 	-Wl,--wrap=dofi_stats_exit -Wl,--wrap=dofi_stats_fork_child \
 	-Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock -Wl,--wrap=dofi_obj_publish \
@@ -1104,7 +1104,8 @@ conn_world_wraps = -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_
 %C%_unit_base_check_secure_LDADD = $(p2_libs)
 %C%_unit_base_check_lock_SOURCES = %D%/unit/base/check_lock.c $(t_headers)
 %C%_unit_base_check_lock_CPPFLAGS = $(p2_cppflags)
-%C%_unit_base_check_lock_LINK = $(LINK) -Wl,--wrap=syscall
+%C%_unit_base_check_lock_LINK = $(LINK) -Wl,--wrap=syscall -Wl,--wrap=dofi_now -Wl,--wrap=dofi_thread_time \
+	-Wl,--wrap=sched_yield
 %C%_unit_base_check_lock_LDADD = $(p2_libs)
 %C%_unit_dto_check_guard_byte_SOURCES = %D%/unit/dto/check_guard_byte.c $(t_headers)
 %C%_unit_dto_check_guard_byte_CPPFLAGS = $(p2_cppflags)

@@ -3,16 +3,14 @@
 
 #include "api/counters.h"
 #include "api/stats.h"
-#include "base/clock.h"
 #include "cm/cm.h"
 #include "object/ia.h"
 #include "progress/progress_thread.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 
-/* The longest wait of a fork for the engines' locks. */
+/* The longest wait of a fork for the engines' locks, in processor time. */
 #define FORK_LOCK_NS   100000000u
 /* The longest wait of a report for a busy engine, so that a program that hangs can be inspected. */
 #define REPORT_LOCK_NS 1000000000u
@@ -27,18 +25,6 @@ static struct dofi_ia *ia_of(struct dofi_list *node)
 	return DOFI_CONTAINER(node, struct dofi_ia, all);
 }
 
-static bool lock_engine_within(struct dofi_ia *ia, uint64_t ns)
-{
-	uint64_t deadline = dofi_now() + ns;
-
-	while (!dofi_trylock(&ia->engine.lock)) {
-		if (dofi_now() > deadline)
-			return false;
-		sched_yield();
-	}
-	return true;
-}
-
 /* The child walks our lists, so no thread may change them during the fork. */
 static void before_fork(void)
 {
@@ -47,7 +33,7 @@ static void before_fork(void)
 	{
 		struct dofi_ia *ia = ia_of(node);
 
-		ia->at_rest = lock_engine_within(ia, FORK_LOCK_NS);
+		ia->at_rest = dofi_trylock_for(&ia->engine.lock, FORK_LOCK_NS);
 		/*
 		 * Locks of several IAs are taken here: no other thread takes one of them while it
 		 * holds another.
@@ -113,7 +99,7 @@ static void at_exit(void)
 
 void dofi_ia_report(struct dofi_ia *ia, FILE *out)
 {
-	bool locked = lock_engine_within(ia, REPORT_LOCK_NS);
+	bool locked = dofi_trylock_for(&ia->engine.lock, REPORT_LOCK_NS);
 
 	dofi_count_report(ia, out, locked);
 	if (locked)

@@ -5,12 +5,22 @@
 
 #include <time.h>
 
-uint64_t dofi_now(void)
+static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t dofi_now(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t dofi_thread_time(void)
+{
+	return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 uint64_t dofi_deadline(uint32_t timeout_us)

@@ -12,6 +12,9 @@
 
 uint64_t dofi_now(void);
 
+/* The processor time that this thread has used. */
+uint64_t dofi_thread_time(void);
+
 /* The deadline that a DAT_TIMEOUT, in microseconds from now, means. */
 uint64_t dofi_deadline(uint32_t timeout_us);
 

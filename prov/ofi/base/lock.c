@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "base/lock.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,4 +90,22 @@ void dofi_lock_wake(struct dofi_lock *l)
 	atomic_store(&l->awaited, 0);
 	syscall(SYS_futex, &l->awaited, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	errno = saved;
+}
+
+#define LONGEST_TRY_NS 2000000000u
+
+/*
+ * On an overloaded host the thread that holds the lock gets as little of the processors as this
+ * one, so a limit by the clock would be too short.
+ */
+bool dofi_trylock_for(struct dofi_lock *l, uint64_t ns)
+{
+	uint64_t used = dofi_thread_time() + ns, deadline = dofi_now() + LONGEST_TRY_NS;
+
+	while (!dofi_trylock(l)) {
+		if (dofi_thread_time() > used || dofi_now() > deadline)
+			return false;
+		sched_yield();
+	}
+	return true;
 }

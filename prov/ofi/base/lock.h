@@ -143,6 +143,12 @@ static inline bool dofi_trylock(struct dofi_lock *l)
 	return taken;
 }
 
+/*
+ * As dofi_trylock, but tries for that much processor time of this thread, and for two seconds at
+ * most. For callers that may hold the lock themselves, because a signal handler called them.
+ */
+bool dofi_trylock_for(struct dofi_lock *l, uint64_t ns);
+
 static inline void dofi_unlock(struct dofi_lock *l)
 {
 #ifndef NDEBUG

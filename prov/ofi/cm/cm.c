@@ -25,7 +25,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -259,14 +258,8 @@ void dofi_cm_fini(struct dofi_ia *ia)
 
 void dofi_cm_exit(struct dofi_ia *ia)
 {
-	uint64_t deadline = dofi_now() + EXIT_LOCK_NS;
-
-	/* The exiting thread may hold the lock itself, if exit() was called in a signal handler. */
-	while (!dofi_trylock(&ia->engine.lock)) {
-		if (dofi_now() > deadline)
-			return;
-		sched_yield();
-	}
+	if (!dofi_trylock_for(&ia->engine.lock, EXIT_LOCK_NS))
+		return;
 	dofi_linger_all(ia);
 	say_goodbye(&ia->cm);
 	dofi_unlock(&ia->engine.lock);

@@ -80,6 +80,7 @@ static int closed_fds[IAS], exits[IAS], reports[IAS], locked_reports[IAS];
 static uint64_t now;
 
 uint64_t __wrap_dofi_now(void);
+uint64_t __wrap_dofi_thread_time(void);
 void __wrap_dofi_cm_fork_child(struct dofi_ia *ia);
 void __wrap_dofi_cm_exit(struct dofi_ia *ia);
 void __wrap_dofi_progress_exit(struct dofi_ia *ia);
@@ -91,6 +92,11 @@ void __wrap_dofi_stats_fork_child(void);
 uint64_t __wrap_dofi_now(void)
 {
 	return now += 1000000;
+}
+
+uint64_t __wrap_dofi_thread_time(void)
+{
+	return now;
 }
 
 void __wrap_dofi_cm_fork_child(struct dofi_ia *ia)

@@ -10,6 +10,7 @@
 
 #define SECOND UINT64_C(1000000000)
 #define NOW    (5 * SECOND + 7)
+#define USED   (3 * SECOND + 11) /* by this thread */
 
 /* --- the kernel; the linker redirects these calls --- */
 
@@ -27,8 +28,10 @@ static struct {
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p)
 {
-	ck_assert_int_eq(clock, CLOCK_MONOTONIC);
-	*time_p = (struct timespec){.tv_sec = NOW / SECOND, .tv_nsec = NOW % SECOND};
+	uint64_t ns = clock == CLOCK_THREAD_CPUTIME_ID ? USED : NOW;
+
+	ck_assert(clock == CLOCK_MONOTONIC || clock == CLOCK_THREAD_CPUTIME_ID);
+	*time_p = (struct timespec){.tv_sec = ns / SECOND, .tv_nsec = ns % SECOND};
 	return 0;
 }
 
@@ -45,6 +48,12 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 }
 
 /* --- */
+
+START_TEST(a_thread_has_a_clock_of_its_own)
+{
+	ck_assert_uint_eq(dofi_thread_time(), USED);
+}
+END_TEST
 
 START_TEST(a_timeout_is_in_microseconds)
 {
@@ -90,6 +99,7 @@ int main(void)
 	TCase *tcase = tcase_create("clock");
 
 	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, a_thread_has_a_clock_of_its_own);
 	tcase_add_test(tcase, a_timeout_is_in_microseconds);
 	tcase_add_loop_test(tcase, a_poll_ends_at_its_deadline, 0, 8);
 	return t_run(suite);

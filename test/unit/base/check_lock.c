@@ -3,8 +3,10 @@
  * Locks: one thread holds a lock at a time, and a thread that sleeps for it gets it, also if the
  * kernel has no membarrier.
  */
+#include "t_hooks.h"
 #include "unit.h"
 
+#include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/base/lock.h"
 
 #include <errno.h>
@@ -205,6 +207,85 @@ START_TEST(a_lock_of_one_thread_is_not_that_of_another)
 END_TEST
 #endif
 
+/* --- a try that lasts --- */
+
+#define MS UINT64_C(1000000)
+
+static uint64_t now, thread_time;      /* while a try lasts */
+static uint64_t passes, used, nyields; /* what passes, and is used of it, while others run */
+static uint64_t leaves_after;          /* so many yields, the holder frees the lock */
+
+T_STAND_IN uint64_t __wrap_dofi_now(void);
+T_STAND_IN uint64_t __wrap_dofi_thread_time(void);
+
+uint64_t __wrap_dofi_now(void)
+{
+	return now;
+}
+
+uint64_t __wrap_dofi_thread_time(void)
+{
+	return thread_time;
+}
+
+int __real_sched_yield(void);
+T_STAND_IN int __wrap_sched_yield(void);
+
+int __wrap_sched_yield(void)
+{
+	if (!passes)
+		return __real_sched_yield();
+	now += passes;
+	thread_time += used;
+	if (++nyields == leaves_after)
+		dofi_unlock(&lock);
+	return 0;
+}
+
+/* Tries for 100 ms. The lock is held by another one or, as after a signal, by this thread. */
+static bool try_while_held(uint64_t passes_ms, uint64_t used_ms)
+{
+	now = 77 * MS;
+	thread_time = 5 * MS;
+	passes = passes_ms * MS;
+	used = used_ms * MS;
+	dofi_lock(&lock);
+	return dofi_trylock_for(&lock, 100 * MS);
+}
+
+START_TEST(a_try_ends_after_its_processor_time)
+{
+	ck_assert(!try_while_held(30, 30));
+	ck_assert_uint_eq(nyields, 4);
+}
+END_TEST
+
+/* The holder has as little of the processors. */
+START_TEST(a_try_lasts_longer_on_a_busy_host)
+{
+	leaves_after = 9;
+	ck_assert(try_while_held(150, 2));
+	ck_assert_uint_eq(nyields, 9);
+	dofi_unlock(&lock);
+}
+END_TEST
+
+START_TEST(a_try_ends_on_a_busy_host)
+{
+	ck_assert(!try_while_held(150, 2));
+	ck_assert_uint_eq(nyields, 14);
+}
+END_TEST
+
+START_TEST(a_try_for_a_free_lock_ends_at_once)
+{
+	passes = 1;
+	ck_assert(dofi_trylock_for(&lock, 0));
+	ck_assert_uint_eq(nyields, 0);
+	dofi_unlock(&lock);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("lock");
@@ -221,6 +302,10 @@ int main(void)
 	tcase_add_test(tc, a_lock_knows_its_holder);
 	tcase_add_test(tc, a_lock_of_one_thread_is_not_that_of_another);
 #endif
+	tcase_add_test(tc, a_try_ends_after_its_processor_time);
+	tcase_add_test(tc, a_try_lasts_longer_on_a_busy_host);
+	tcase_add_test(tc, a_try_ends_on_a_busy_host);
+	tcase_add_test(tc, a_try_for_a_free_lock_ends_at_once);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
