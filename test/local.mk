@@ -648,7 +648,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_credit_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_cleanup_SOURCES = %D%/unit/transport/check_shm_cleanup.c $(t_headers)
 %C%_unit_transport_check_shm_cleanup_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_shm_cleanup_LINK = $(LINK) -Wl,--wrap=fstat -Wl,--wrap=fchmod -Wl,--wrap=open \
+%C%_unit_transport_check_shm_cleanup_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=fstat -Wl,--wrap=fchmod -Wl,--wrap=open \
 	-Wl,--wrap=openat
 %C%_unit_transport_check_shm_cleanup_LDADD = $(p2_libs)
 # Regions that a test makes; made_region.c replaces some functions of the C library.

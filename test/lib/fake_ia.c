@@ -59,20 +59,6 @@ void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t 
 
 /* --- replacements for the engine --- */
 
-uint64_t dofi_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t dofi_deadline(uint32_t timeout_us)
-{
-	return timeout_us == DAT_TIMEOUT_INFINITE ? DOFI_FOREVER
-						  : dofi_now() + timeout_us * UINT64_C(1000);
-}
-
 bool dofi_engine_poll_for(struct dofi_ia *ia, struct dofi_taker taker)
 {
 	t_fake.polls++;

@@ -30,7 +30,9 @@ static char path[64];
 static struct dofi_timer *set;
 static uint64_t when;
 
-uint64_t dofi_now(void)
+T_STAND_IN uint64_t __wrap_dofi_now(void);
+
+uint64_t __wrap_dofi_now(void)
 {
 	return 5;
 }
