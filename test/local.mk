@@ -149,7 +149,7 @@ unit_tests = \
 	%D%/unit/dto/check_atomic \
 	%D%/unit/dto/check_immediate \
 	%D%/unit/dto/check_srq \
-	%D%/unit/dto/check_ud \
+	%D%/unit/dto/check_ud_ep %D%/unit/dto/check_ud_receive %D%/unit/dto/check_ud_send \
 	%D%/unit/dto/check_data_flag \
 	%D%/unit/progress/check_cq_ready \
 	%D%/unit/progress/check_cq_watch \
@@ -736,11 +736,20 @@ made_region_wraps = -Wl,--wrap=mmap -Wl,--wrap=strdup -Wl,--wrap=free
 	-Wl,--wrap=aligned_alloc -Wl,--wrap=mmap -Wl,--wrap=dofi_random -Wl,--wrap=dofi_bounce_give \
 	-Wl,--wrap=dofi_obj_free
 %C%_unit_dto_check_srq_LDADD = $(p2_libs)
-%C%_unit_dto_check_ud_SOURCES = %D%/unit/dto/check_ud.c $(t_headers)
-%C%_unit_dto_check_ud_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_ud_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close \
+# UD EPs on a fabric that the test controls
+ud_world = %D%/unit/dto/ud_world.c %D%/unit/dto/ud_world.h $(t_headers)
+%C%_unit_dto_check_ud_ep_SOURCES = %D%/unit/dto/check_ud_ep.c $(ud_world)
+%C%_unit_dto_check_ud_ep_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_ud_ep_LINK = $(LINK) -Wl,--wrap=dofi_mr_register -Wl,--wrap=dofi_mr_close \
 	-Wl,--wrap=calloc -Wl,--wrap=free -Wl,--wrap=dofi_random -Wl,--wrap=dofi_bounce_give
-%C%_unit_dto_check_ud_LDADD = $(p2_libs)
+%C%_unit_dto_check_ud_ep_LDADD = $(p2_libs)
+%C%_unit_dto_check_ud_receive_SOURCES = %D%/unit/dto/check_ud_receive.c $(ud_world)
+%C%_unit_dto_check_ud_receive_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_ud_receive_LDADD = $(p2_libs)
+%C%_unit_dto_check_ud_send_SOURCES = %D%/unit/dto/check_ud_send.c $(ud_world)
+%C%_unit_dto_check_ud_send_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_ud_send_LINK = $(LINK) -Wl,--wrap=dofi_bounce_give
+%C%_unit_dto_check_ud_send_LDADD = $(p2_libs)
 %C%_unit_transport_check_receive_slots_SOURCES = %D%/unit/transport/check_receive_slots.c $(t_headers)
 %C%_unit_transport_check_receive_slots_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_receive_slots_LDADD = $(p2_libs)
