@@ -10,9 +10,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The longest wait of a fork for the engines' locks, in processor time. */
+/*
+ * The longest waits for the lock of an engine, in processor time: of a fork, and of a report, so
+ * that a program that hangs can be inspected.
+ */
 #define FORK_LOCK_NS   100000000u
-/* The longest wait of a report for a busy engine, so that a program that hangs can be inspected. */
 #define REPORT_LOCK_NS 1000000000u
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;

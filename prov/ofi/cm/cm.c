@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* The longest wait of an exit for the engine's lock, in processor time. */
 #define EXIT_LOCK_NS 100000000u
 
 /* --- invalidations --- */
