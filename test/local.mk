@@ -346,7 +346,7 @@ registry_world = %D%/unit/registry/registry_world.h %D%/lib/fake_provider.h $(t_
 %C%_unit_registry_check_search2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
 %C%_unit_registry_check_search2_LINK = $(LINK) -rdynamic
 %C%_unit_registry_check_search2_LDADD = $(t2_libs)
-%C%_unit_registry_check_log2_SOURCES = %D%/unit/registry/check_log.c src/log.c $(t_headers)
+%C%_unit_registry_check_log2_SOURCES = %D%/unit/registry/check_log.c src/log.c %D%/lib/t_syslog.h $(t_headers)
 %C%_unit_registry_check_log2_CPPFLAGS = $(t2_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"etc"'
 %C%_unit_registry_check_log2_LINK = $(LINK) -Wl,--wrap=syslog -Wl,--wrap=__syslog_chk
 %C%_unit_registry_check_log2_LDADD = $(CHECK_LIBS)
@@ -1075,7 +1075,7 @@ conn_world_wraps = -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_
 %C%_unit_base_check_lock_order_SOURCES = %D%/unit/base/check_lock_order.c $(t_headers)
 %C%_unit_base_check_lock_order_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_lock_order_LDADD = $(p2_libs)
-%C%_unit_base_check_log_SOURCES = %D%/unit/base/check_log.c $(t_headers)
+%C%_unit_base_check_log_SOURCES = %D%/unit/base/check_log.c %D%/lib/t_syslog.h $(t_headers)
 %C%_unit_base_check_log_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_log_LINK = $(LINK) -Wl,--wrap=clock_gettime -Wl,--wrap=syslog \
 	-Wl,--wrap=__syslog_chk -Wl,--wrap=write

@@ -55,7 +55,7 @@ static inline void *fault_share(size_t size)
 	return memory;
 }
 
-/* The amount of work: little in "make check", much in "make check-all", which sets T_FULL. */
+/* The amount of work: little in "make check", much in "make check-faults", which sets T_FULL. */
 static inline unsigned int fault_amount(unsigned int little, unsigned int much)
 {
 	return getenv("T_FULL") ? much : little;

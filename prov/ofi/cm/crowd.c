@@ -10,7 +10,10 @@
 
 #include <sys/resource.h>
 
-/* The side that dialled closes a channel that it has not used for five seconds. */
+/*
+ * The dialling side closes a channel that it has not used for five seconds. One that is idle for
+ * twice as long was forgotten by the peer.
+ */
 #define FORGOTTEN_NS  UINT64_C(10000000000)
 /*
  * The ranks of a large program that all dial this IA are strangers at first. Each one that is

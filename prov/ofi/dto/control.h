@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Control records: items that DAT sends beside data and that most fabrics cannot carry. A control
- * record is an RDMA write of a small record, or of nothing, into the control slots of the peer's
- * EP. Its completion data of 64 bits tell the peer's engine the kind, the receiver and a value. A
- * control record keeps the order of the connection, takes no receive, and needs no buffer here.
+ * Control records: items that DAT sends beside data and that most fabrics cannot carry. This file
+ * sends them as control writes: RDMA writes of a small record, or of nothing, into the control
+ * slots of the peer's EP. The completion data of 64 bits tell the peer's engine the kind, the
+ * receiver and a value. A control write keeps the order of the connection, takes no receive, and
+ * needs no buffer here.
  *
  * A control record about a message is sent directly before the message, and the peer keeps it until
  * the message's receive completes. Such records are immediate data, with the length of their write,
@@ -14,7 +15,8 @@
  *
  * An emulated atomic operation is a control record, and so is its answer: see atomic.h.
  *
- * Where writes are not ordered, control records are control messages: see control_message.h.
+ * Where writes are not ordered, control records travel as control messages: see
+ * control_message.h.
  */
 #ifndef DOFI_CONTROL_H
 #define DOFI_CONTROL_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Atomic operations that the device executes. Among connected endpoints of libfabric, only those on
- * InfiniBand pass atomic operations on. InfiniBand is also the only fabric without control records
- * (control.h), by which the library emulates them elsewhere. So memory is never changed in both
- * ways over one fabric.
+ * InfiniBand pass atomic operations on. InfiniBand has no control records (control.h), by which
+ * the library emulates them elsewhere. So memory is changed in both ways only with same_host=memory
+ * or a value like it, against which dat-ofi-provider(7) warns.
  *
  * libfabric offers them for every device of verbs, whether the device has them or not, so we ask
  * the device. The devices of two peers may differ, so each end of a connection says in the

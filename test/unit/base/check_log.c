@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The rate limit of log messages that other processes can cause, and where messages go. */
-#include "t_hooks.h"
+#include "t_syslog.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/base/log.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,43 +82,6 @@ END_TEST
 
 /* --- destinations --- */
 
-static char syslogged[4][64];
-static int nsyslogged;
-
-T_STAND_IN void __wrap_syslog(int priority, const char *fmt, ...);
-T_STAND_IN void __wrap___syslog_chk(int priority, int flag, const char *fmt, ...);
-
-static void take(int priority, const char *fmt, va_list args)
-{
-	int n;
-
-	ck_assert_int_lt(nsyslogged, 4);
-	ck_assert_int_eq(priority & LOG_FACMASK, LOG_USER);
-	n = snprintf(syslogged[nsyslogged], sizeof(syslogged[0]), "%d ", priority & LOG_PRIMASK);
-	vsnprintf(syslogged[nsyslogged] + n, sizeof(syslogged[0]) - (size_t)n, fmt, args);
-	nsyslogged++;
-}
-
-void __wrap_syslog(int priority, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	take(priority, fmt, args);
-	va_end(args);
-}
-
-/* With _FORTIFY_SOURCE syslog() is this function. */
-void __wrap___syslog_chk(int priority, int flag, const char *fmt, ...)
-{
-	va_list args;
-
-	(void)flag;
-	va_start(args, fmt);
-	take(priority, fmt, args);
-	va_end(args);
-}
-
 #define LINE "dat-ofi: line\n"
 
 static const struct {
@@ -142,12 +103,10 @@ START_TEST(lines_go_where_ofed_sent_them)
 	dofi_log_line(DOFI_LOG_WARN, "%s", "line");
 	ck_assert_str_eq(t_captured(out), destinations[_i].out ? LINE : "");
 	ck_assert_str_eq(t_captured(err), destinations[_i].err ? LINE : "");
-	ck_assert_int_eq(nsyslogged, destinations[_i].syslog);
-	if (nsyslogged) {
-		char wanted[64];
-
-		snprintf(wanted, sizeof(wanted), "%d dat-ofi: line", LOG_WARNING);
-		ck_assert_str_eq(syslogged[0], wanted);
+	ck_assert_uint_eq(t_nsyslogged, destinations[_i].syslog);
+	if (t_nsyslogged) {
+		ck_assert_int_eq(t_syslogged[0].priority, LOG_USER | LOG_WARNING);
+		ck_assert_str_eq(t_syslogged[0].text, "dat-ofi: line");
 	}
 }
 END_TEST
@@ -155,16 +114,15 @@ END_TEST
 START_TEST(syslog_gets_each_line_of_a_text)
 {
 	static const char text[] = "one\ntwo\nan unfinished line";
-	char wanted[64];
 
 	setenv("DAPL_DBG_DEST", "2", 1);
 	dofi_log_set_level("off");
 	dofi_log_text(text, strlen(text));
-	ck_assert_int_eq(nsyslogged, 2);
-	snprintf(wanted, sizeof(wanted), "%d one", LOG_NOTICE);
-	ck_assert_str_eq(syslogged[0], wanted);
-	snprintf(wanted, sizeof(wanted), "%d two", LOG_NOTICE);
-	ck_assert_str_eq(syslogged[1], wanted);
+	ck_assert_uint_eq(t_nsyslogged, 2);
+	ck_assert_int_eq(t_syslogged[0].priority, LOG_USER | LOG_NOTICE);
+	ck_assert_str_eq(t_syslogged[0].text, "one");
+	ck_assert_int_eq(t_syslogged[1].priority, LOG_USER | LOG_NOTICE);
+	ck_assert_str_eq(t_syslogged[1].text, "two");
 }
 END_TEST
 

@@ -1,51 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The registry's messages: which are written, and where to. Each case has a process of its own. */
-#include "t_hooks.h"
+#include "t_syslog.h"
 #include "unit.h"
 
 #include "../../../src/log.h"
 
 #include <stdbool.h>
-#include <syslog.h>
-
-/* --- the system's log, with and without _FORTIFY_SOURCE; the linker redirects these calls --- */
-
-T_STAND_IN void __wrap_syslog(int priority, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-T_STAND_IN void __wrap___syslog_chk(int priority, int flag, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int priorities[4];
-static unsigned int nlines;
-static char line[128];
-
-static void take(int priority, const char *fmt, va_list args)
-{
-	ck_assert_uint_lt(nlines, 4);
-	priorities[nlines++] = priority;
-	vsnprintf(line, sizeof(line), fmt, args);
-}
-
-void __wrap_syslog(int priority, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	take(priority, fmt, args);
-	va_end(args);
-}
-
-void __wrap___syslog_chk(int priority, int flag, const char *fmt, ...)
-{
-	va_list args;
-
-	(void)flag;
-	va_start(args, fmt);
-	take(priority, fmt, args);
-	va_end(args);
-}
-
-/* --- */
 
 static int out, err;
 
@@ -72,9 +32,9 @@ START_TEST(messages_go_where_the_user_wants_them)
 	datr_log(DATR_LOG_ERROR, "%s number %d", "message", 5);
 	ck_assert(has(out, ": message number 5\n") == !!(_i & 1));
 	ck_assert(has(err, ": message number 5\n") == !!(_i & 4));
-	ck_assert_uint_eq(nlines, _i & 2 ? 1 : 0);
-	if (nlines)
-		ck_assert_ptr_nonnull(strstr(line, ": message number 5"));
+	ck_assert_uint_eq(t_nsyslogged, _i & 2 ? 1 : 0);
+	if (t_nsyslogged)
+		ck_assert_ptr_nonnull(strstr(t_syslogged[0].text, ": message number 5"));
 }
 END_TEST
 
@@ -84,9 +44,9 @@ START_TEST(errors_stand_out_in_the_log_of_the_system)
 	setenv("DAT_DBG_TYPE", "0xff", 1);
 	datr_log(DATR_LOG_ERROR, "a");
 	datr_log(DATR_LOG_API, "b");
-	ck_assert_uint_eq(nlines, 2);
-	ck_assert_int_eq(priorities[0], LOG_USER | LOG_ERR);
-	ck_assert_int_eq(priorities[1], LOG_USER | LOG_DEBUG);
+	ck_assert_uint_eq(t_nsyslogged, 2);
+	ck_assert_int_eq(t_syslogged[0].priority, LOG_USER | LOG_ERR);
+	ck_assert_int_eq(t_syslogged[1].priority, LOG_USER | LOG_DEBUG);
 }
 END_TEST
 
@@ -122,7 +82,7 @@ START_TEST(by_default_errors_go_to_standard_error)
 	ck_assert(has(err, "an error"));
 	ck_assert(!has(err, "a call"));
 	ck_assert_str_eq(t_captured(out), "");
-	ck_assert_uint_eq(nlines, 0);
+	ck_assert_uint_eq(t_nsyslogged, 0);
 }
 END_TEST
 
