@@ -90,7 +90,7 @@ START_TEST(items_are_popped_in_order)
 		node = dofi_list_pop(&list);
 		ck_assert_ptr_eq(node, &items[i].node);
 		ck_assert(dofi_list_empty(node));
-		ck_list("abcd" + i + 1);
+		ck_list(&"abcd"[i + 1]);
 	}
 	ck_assert_ptr_null(dofi_list_pop(&list));
 	ck_list("");

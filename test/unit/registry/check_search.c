@@ -340,7 +340,7 @@ START_TEST(test_default_provider_that_is_nowhere)
 	ck_assert_ptr_nonnull(text);
 	/* what went wrong in each of the three places */
 	for (int i = 0; i < 3; i++) {
-		text = strstr(text + 1, "/" T_PROVIDER_SONAME + (i == 0));
+		text = strstr(text + 1, i ? "/" T_PROVIDER_SONAME : T_PROVIDER_SONAME);
 		ck_assert_ptr_nonnull(text);
 	}
 }
