@@ -46,7 +46,8 @@ unit_tests = \
 	%D%/unit/dto/check_rmr \
 	%D%/unit/transport/check_shm_cleanup \
 	%D%/unit/transport/check_shm_commands %D%/unit/transport/check_shm_layout \
-	%D%/unit/transport/check_shm_queue %D%/unit/transport/check_shm_requests \
+	%D%/unit/transport/check_shm_peer_table %D%/unit/transport/check_shm_queue \
+	%D%/unit/transport/check_shm_requests \
 	%D%/unit/transport/check_shm_repair \
 	%D%/unit/transport/check_shm_steps \
 	%D%/unit/transport/check_live_threads \
@@ -662,6 +663,10 @@ made_region_wraps = -Wl,--wrap=mmap -Wl,--wrap=strdup -Wl,--wrap=free
 %C%_unit_transport_check_shm_layout_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_shm_layout_LINK = $(LINK) $(made_region_wraps) -Wl,--wrap=fstat -Wl,--wrap=open
 %C%_unit_transport_check_shm_layout_LDADD = $(p2_libs)
+%C%_unit_transport_check_shm_peer_table_SOURCES = %D%/unit/transport/check_shm_peer_table.c $(made_region)
+%C%_unit_transport_check_shm_peer_table_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_peer_table_LINK = $(LINK) $(made_region_wraps)
+%C%_unit_transport_check_shm_peer_table_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_queue_SOURCES = %D%/unit/transport/check_shm_queue.c $(made_region)
 %C%_unit_transport_check_shm_queue_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_shm_queue_LINK = $(LINK) $(made_region_wraps)

@@ -190,9 +190,14 @@ dofi_transport_sources = \
 	%D%/transport/rdm_tag.h \
 	%D%/transport/receive_slots.c %D%/transport/receive_slots.h \
 	%D%/transport/shm_cleanup.c %D%/transport/shm_cleanup.h \
+	%D%/transport/shm_commands.c %D%/transport/shm_commands.h \
 	%D%/transport/shm_layout.c %D%/transport/shm_layout.h \
+	%D%/transport/shm_peer_table.c %D%/transport/shm_peer_table.h \
+	%D%/transport/shm_queue.c %D%/transport/shm_queue.h \
 	%D%/transport/shm_region.c %D%/transport/shm_region.h \
-	%D%/transport/shm_repair.c %D%/transport/shm_repair.h
+	%D%/transport/shm_repair.c %D%/transport/shm_repair.h \
+	%D%/transport/shm_requests.c %D%/transport/shm_requests.h \
+	%D%/transport/shm_structures.h
 
 dofi_api_sources = \
 	%D%/api/api.h \

@@ -11,7 +11,10 @@
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "transport/live_threads.h"
+#include "transport/shm_commands.h"
 #include "transport/shm_layout.h"
+#include "transport/shm_queue.h"
+#include "transport/shm_requests.h"
 
 #include <errno.h>
 #include <poll.h>

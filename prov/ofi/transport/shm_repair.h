@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Repair of shm after a process was killed. The dead process may have held the lock of its own
- * region, or of ours, or have claimed entries of our queue (shm_layout.h). libfabric then waits for
+ * region, or of ours, or have claimed entries of our queue (shm_queue.h). libfabric then waits for
  * ever: in fi_cq_read with engine.lock held, or in a post with the EP's lock. So a separate thread,
  * which takes neither lock, waits for the death of each peer (by a pidfd) and repairs:
  *
@@ -10,8 +10,8 @@
  *                                    entry stays claimed. If no thread of a living process can be
  *                                    the holder (live_threads.h), it was the dead process. The
  *                                    thread releases the lock, or skips the entry.
- *   requests that wait for the dead  end with a failure, when the connections with it are over.
- *   process
+ *   requests that wait for the dead  end with a failure, when the connections with it are over
+ *   process                          (shm_requests.h, shm_commands.h).
  *
  * The thread sleeps until a peer dies. While a peer is connected that cannot be watched, because it
  * is in another PID namespace, the lock and the entries of our region are left alone.

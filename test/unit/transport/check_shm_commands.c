@@ -2,6 +2,8 @@
 /* Commands of ours that a dead process had: they are found and given back (layout 10). */
 #include "made_region.h"
 
+#include "transport/shm_commands.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +63,7 @@ static void put_stack_command(unsigned int i, int16_t peer, uint8_t flags)
 START_TEST(commands_of_a_dead_process_are_freed)
 {
 	struct dofi_shm_command commands[ENTRIES];
-	uint64_t base, place;
+	uint64_t base;
 
 	make(2);
 	base = get(48, 8);
@@ -69,8 +71,7 @@ START_TEST(commands_of_a_dead_process_are_freed)
 	put(CMD_STACK, 4096, 8);
 	put(CMD_STACK + 8, 368, 8);
 	put(CMD_STACK + 26, 4, 2);
-	place = (uintptr_t)region.base;
-	memcpy(region.base + PEERS + 3 * 64 + 16, &place, sizeof(place));
+	put_peer(3, region.base);
 	put_stack_command(0, 3, 8);
 	put_stack_command(1, 3, 8);
 	put_stack_command(2, 2, 8);
@@ -99,15 +100,12 @@ END_TEST
 /* A stack of commands that are all under way at peer 3, whose region is this one. */
 static void make_stack(void)
 {
-	uint64_t place;
-
 	make(2);
 	fill_pool(CMD_STACK);
 	put(CMD_STACK, 4096, 8);
 	put(CMD_STACK + 8, 368, 8);
 	put(CMD_STACK + 26, 0xffff, 2);
-	place = (uintptr_t)region.base;
-	memcpy(region.base + PEERS + 3 * 64 + 16, &place, sizeof(place));
+	put_peer(3, region.base);
 	for (unsigned int i = 0; i <= ENTRIES; i++) /* the last one is behind the stack */
 		put_stack_command(i, 3, 8);
 	watched_size = ENTRIES; /* bytes that tell which commands are under way */
@@ -185,15 +183,13 @@ START_TEST(commands_at_other_peers_are_left)
 {
 	static const int16_t peers[ENTRIES] = {3, -1, 0, 255, 256, 2, INT16_MAX, INT16_MIN};
 	struct dofi_shm_command commands[ENTRIES] = {{0}};
-	uint64_t place;
 
 	make_stack();
 	for (unsigned int i = 0; i < ENTRIES; i++)
 		put_stack_command(i, peers[i], 8);
 	ck_assert_uint_eq(commands_found(), 1);
-	place = (uintptr_t)region.base;
-	memcpy(region.base + PEERS + 255 * 64 + 16, &place, sizeof(place));
-	memcpy(region.base + PEERS + 16, &place, sizeof(place));
+	put_peer(255, region.base);
+	put_peer(0, region.base);
 	ck_assert_uint_eq(commands_found(), 0xd);
 	put(CMD_STACK + 4096 + 10, 0xf7, 1); /* one that the peer does not give back */
 	ck_assert_uint_eq(commands_found(), 0xc);
@@ -261,15 +257,13 @@ END_TEST
 START_TEST(commands_that_can_not_be_given_back)
 {
 	struct dofi_shm_command commands[ENTRIES];
-	uint64_t place;
 
 	make(2);
 	fill_pool(CMD_STACK);
 	put(CMD_STACK, 4096, 8);
 	put(CMD_STACK + 8, 368, 8);
 	put(CMD_STACK + 26, 1, 2);
-	place = (uintptr_t)region.base;
-	memcpy(region.base + PEERS + 3 * 64 + 16, &place, sizeof(place));
+	put_peer(3, region.base);
 	put_stack_command(0, 3, 8);
 	put(RET_QUEUE, 2, 8);
 	put(RET_QUEUE + ENTRIES_AT, 1, 8);
@@ -290,10 +284,21 @@ START_TEST(commands_that_can_not_be_given_back)
 }
 END_TEST
 
+START_TEST(layout_4_has_no_commands)
+{
+	struct dofi_shm_command commands[4];
+
+	make(0);
+	put_peer(0, region.base);
+	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, 4), 0);
+	finish();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("shm_commands");
-	TCase *tcase = tcase_create("shm_layout");
+	TCase *tcase = tcase_create("shm_commands");
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, free_commands_are_not_under_way, 0, 11);
@@ -303,5 +308,6 @@ int main(void)
 	tcase_add_test(tcase, only_the_same_commands_are_given_back);
 	tcase_add_test(tcase, commands_of_a_dead_process_are_freed);
 	tcase_add_test(tcase, commands_that_can_not_be_given_back);
+	tcase_add_test(tcase, layout_4_has_no_commands);
 	return t_run(suite);
 }

@@ -231,7 +231,7 @@ START_TEST(files_that_are_no_regions)
 }
 END_TEST
 
-/* --- regions --- */
+/* --- the lock --- */
 
 START_TEST(lock_excludes_libfabric_and_is_released)
 {
@@ -242,61 +242,6 @@ START_TEST(lock_excludes_libfabric_and_is_released)
 	ck_assert_int_eq(pthread_spin_trylock((void *)(region.base + at->lock)), 0);
 	ck_assert(!dofi_shm_trylock(&region));
 	dofi_shm_unlock(&region);
-	finish();
-}
-END_TEST
-
-START_TEST(a_dead_region_accepts_no_command)
-{
-	make(_i);
-	ck_assert(dofi_shm_trylock(&region));
-	dofi_shm_fill_dead(&region);
-	ck_assert(dofi_shm_trylock(&region));
-	if (at->number == 4) {
-		ck_assert_uint_eq(get(48, 8), 0);
-	} else {
-		ck_assert_uint_eq(get(INJECT + 26, 2), 0xffff);
-		ck_assert_uint_eq(get(SAR + 26, 2), 0xffff);
-	}
-	finish();
-}
-END_TEST
-
-/* The position of readers and of writers tells whether somebody works in the region. */
-START_TEST(progress_is_that_of_both_ends)
-{
-	unsigned int put_at, taken_at;
-	uint64_t before;
-
-	make(_i);
-	put_at = at->number == 4 ? CMD_QUEUE + 24 : CMD_QUEUE;
-	taken_at = at->number == 4 ? CMD_QUEUE + 16 : CMD_QUEUE + TAKEN_AT;
-	before = dofi_shm_progress(&region);
-	put(put_at, get(put_at, 8) + 1, 8);
-	ck_assert_uint_eq(dofi_shm_progress(&region), before + 1);
-	put(taken_at, get(taken_at, 8) + 1, 8);
-	ck_assert_uint_eq(dofi_shm_progress(&region), before + 2);
-	finish();
-}
-END_TEST
-
-/* Layout 4 has no entries that are claimed, layout 10 no answers that a dead process owes. */
-START_TEST(what_a_layout_does_not_have)
-{
-	struct dofi_shm_claim claims[4];
-	struct dofi_shm_command commands[4];
-
-	make(0);
-	put(CMD_QUEUE + SIZE_AT, ENTRIES, 4); /* as a command may have it there */
-	ck_assert_uint_eq(dofi_shm_claims(&region, claims, 4), 0);
-	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, 4), 0);
-	finish();
-	make(2);
-	put(SAR + 24, 0, 2);
-	ck_assert(dofi_shm_is_idle(&region));
-	ck_assert(dofi_shm_refill(&region));
-	ck_assert_uint_eq(get(SAR + 24, 2), 0);
-	ck_assert(dofi_shm_settle(&region, &region));
 	finish();
 }
 END_TEST
@@ -316,8 +261,5 @@ int main(void)
 	tcase_add_test(tcase, unknown_layouts_are_not_changed);
 	tcase_add_loop_test(tcase, files_that_are_no_regions, 0, 3);
 	tcase_add_loop_test(tcase, lock_excludes_libfabric_and_is_released, 0, 3);
-	tcase_add_loop_test(tcase, a_dead_region_accepts_no_command, 0, 3);
-	tcase_add_loop_test(tcase, progress_is_that_of_both_ends, 0, 3);
-	tcase_add_test(tcase, what_a_layout_does_not_have);
 	return t_run(suite);
 }

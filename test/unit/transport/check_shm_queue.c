@@ -5,7 +5,45 @@
  */
 #include "made_region.h"
 
+#include "transport/shm_queue.h"
+
 #include <string.h>
+
+/* --- the queue --- */
+
+START_TEST(a_dead_region_accepts_no_command)
+{
+	make(_i);
+	ck_assert(dofi_shm_trylock(&region));
+	dofi_shm_fill_dead(&region);
+	ck_assert(dofi_shm_trylock(&region));
+	if (at->number == 4) {
+		ck_assert_uint_eq(get(48, 8), 0);
+	} else {
+		ck_assert_uint_eq(get(INJECT + 26, 2), 0xffff);
+		ck_assert_uint_eq(get(SAR + 26, 2), 0xffff);
+	}
+	finish();
+}
+END_TEST
+
+/* The position of readers and of writers tells whether somebody works in the region. */
+START_TEST(progress_is_that_of_both_ends)
+{
+	unsigned int put_at, taken_at;
+	uint64_t before;
+
+	make(_i);
+	put_at = at->number == 4 ? CMD_QUEUE + 24 : CMD_QUEUE;
+	taken_at = at->number == 4 ? CMD_QUEUE + 16 : CMD_QUEUE + TAKEN_AT;
+	before = dofi_shm_progress(&region);
+	put(put_at, get(put_at, 8) + 1, 8);
+	ck_assert_uint_eq(dofi_shm_progress(&region), before + 1);
+	put(taken_at, get(taken_at, 8) + 1, 8);
+	ck_assert_uint_eq(dofi_shm_progress(&region), before + 2);
+	finish();
+}
+END_TEST
 
 static void put_command(unsigned int i, uint32_t op)
 {
@@ -212,7 +250,29 @@ START_TEST(lost_entries_are_recovered)
 }
 END_TEST
 
+START_TEST(layout_10_has_nothing_to_refill)
+{
+	make(2);
+	put(SAR + 24, 0, 2);
+	ck_assert(dofi_shm_is_idle(&region));
+	ck_assert(dofi_shm_refill(&region));
+	ck_assert_uint_eq(get(SAR + 24, 2), 0);
+	finish();
+}
+END_TEST
+
 /* --- entries that a process has claimed --- */
+
+START_TEST(layout_4_has_no_claims)
+{
+	struct dofi_shm_claim claims[4];
+
+	make(0);
+	put(CMD_QUEUE + SIZE_AT, ENTRIES, 4); /* as a command may have it there */
+	ck_assert_uint_eq(dofi_shm_claims(&region, claims, 4), 0);
+	finish();
+}
+END_TEST
 
 /* The second of three entries is not committed. */
 START_TEST(a_claimed_entry_is_released)
@@ -280,9 +340,13 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("shm_queue");
-	TCase *tcase = tcase_create("shm_layout");
+	TCase *tcase = tcase_create("shm_queue");
 
 	suite_add_tcase(suite, tcase);
+	tcase_add_loop_test(tcase, a_dead_region_accepts_no_command, 0, 3);
+	tcase_add_loop_test(tcase, progress_is_that_of_both_ends, 0, 3);
+	tcase_add_test(tcase, layout_10_has_nothing_to_refill);
+	tcase_add_test(tcase, layout_4_has_no_claims);
 	tcase_add_loop_test(tcase, what_is_left_of_the_free_buffers, 0, 11);
 	tcase_add_test(tcase, room_behind_entries_that_were_taken);
 	tcase_add_loop_test(tcase, a_queue_needs_no_repair, 1, 3);

@@ -8,7 +8,6 @@
 
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ia.h"
-#include "../../../prov/ofi/transport/shm_layout.h"
 #include "../../../prov/ofi/transport/shm_repair.h"
 
 #include <errno.h>

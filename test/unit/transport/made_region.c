@@ -79,12 +79,14 @@ int next_fd(void)
 }
 
 const struct where layouts[3] = {
-	{4, 4, 24, 40, 64, 80, 88, 72, 0, 0, 0, 0, 256},
-	{8, 4, 56, 72, 80, 96, 104, 88, 0, 0, 0, 0, 576},
-	{10, 40, 64, 56, 128, 136, 160, 0, 48, 144, 152, 168, 384},
+	{4, 4, 24, 40, 64, 80, 88, 72, 0, 0, 0, 0, 32, 256},
+	{8, 4, 56, 72, 80, 96, 104, 88, 0, 0, 0, 0, 64, 576},
+	{10, 40, 64, 56, 128, 136, 160, 0, 48, 144, 152, 168, 0, 384},
 };
 
 const struct where *at;
+
+static uint64_t table[10000]; /* of peers: layouts 4 and 8 have it outside of the region */
 
 void put(unsigned int offset, uint64_t value, size_t size)
 {
@@ -143,6 +145,17 @@ void fill_pool(unsigned int pool)
 		put(pool + 28 + 2 * i, i + 1 < ENTRIES ? i + 1 : 0xffff, 2);
 }
 
+void put_peer(unsigned int number, const void *place)
+{
+	unsigned int size = at->number == 4 ? 280 : 288;
+	uintptr_t address = (uintptr_t)place;
+
+	if (at->peers)
+		put(PEERS + 16 + number * 64, address, sizeof(address));
+	else
+		memcpy((char *)table + 88 + 272 + number * size, &address, sizeof(address));
+}
+
 static void fill_queue(unsigned int queue, unsigned int size)
 {
 	put(queue + SIZE_AT, ENTRIES, 4);
@@ -164,6 +177,8 @@ void make(int which)
 	ck_assert_int_eq(pthread_spin_init((void *)(region.base + at->lock),
 					   PTHREAD_PROCESS_SHARED),
 			 0);
+	memset(table, 0, sizeof(table));
+	put(at->map, (uintptr_t)table, 8);
 	fill_pool(INJECT);
 	fill_pool(SAR);
 	if (at->number == 4) {

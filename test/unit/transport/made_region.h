@@ -33,7 +33,8 @@ extern char name[64], path[96]; /* of its file */
 /* Offsets of the fields in each layout. */
 struct where {
 	uint8_t number;
-	unsigned int pid, lock, total, cmd, inject, sar, resp, base, stack, ret, peers, cmd_size;
+	unsigned int pid, lock, total, cmd, inject, sar, resp, base, stack, ret, peers, map;
+	unsigned int cmd_size;
 };
 
 extern const struct where layouts[3];
@@ -45,7 +46,7 @@ extern enum failure fails;
 extern int names;                                /* copies of names that were not freed */
 extern void (*while_freeing)(const void *block); /* or NULL */
 
-/* Makes a region of layouts[which], with empty queues and full pools. */
+/* Makes a region of layouts[which], with empty queues, full pools and a table without peers. */
 void make(int which);
 
 /* Closes and removes the region, of which nothing may be left then. */
@@ -55,6 +56,8 @@ void finish(void);
 void put(unsigned int offset, uint64_t value, size_t size);
 uint64_t get(unsigned int offset, size_t size);
 void fill_pool(unsigned int pool);
+/* The peer of that number has its region at that place. */
+void put_peer(unsigned int number, const void *place);
 
 /* The file alone, to which a region is written. */
 int make_file(uint8_t number, size_t size);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "transport/shm_peer_table.h"
+
+#include "transport/shm_layout.h"
+#include "transport/shm_region.h"
+#include "transport/shm_structures.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Layouts 4 and 8: where the entries begin, and where the region stands in an entry. */
+#define MAP_FIRST    88u
+#define MAP_REGION   272u
+
+#define PEER_REGION  16u /* layout 10: the same in an entry */
+
+/* Sizes of an entry, by the number of the layout. */
+#define PEER_SIZE_4  280u
+#define PEER_SIZE_8  288u
+#define PEER_SIZE_10 64u
+
+#define MAX_PLACES   8
+
+/* Finds the addresses at which this process has mapped the file of a region. */
+static size_t places_of(const struct dofi_shm_map *region, uintptr_t *places)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	size_t n = 0;
+
+	while (maps && n < MAX_PLACES && fgets(line, sizeof(line), maps)) {
+		unsigned long start, inode;
+
+		if (sscanf(line, "%lx-%*x %*s %*x %*x:%*x %lu", &start, &inode) == 2 &&
+		    inode == region->inode && strstr(line, DOFI_SHM_DIR "/") &&
+		    strstr(line, region->name))
+			places[n++] = start;
+	}
+	if (maps)
+		fclose(maps);
+	return n;
+}
+
+/* The first entry of the table of peers; NULL: there is no table yet. */
+static const char *first_peer(const struct dofi_shm_map *own, size_t *size_p)
+{
+	const struct dofi_shm_layout *l = own->layout;
+	const char *map;
+
+	if (l->peers) {
+		*size_p = PEER_SIZE_10;
+		return (const char *)dofi_shm_place(own, l->peers) + PEER_REGION;
+	}
+	*size_p = dofi_shm_has_ring(own) ? PEER_SIZE_4 : PEER_SIZE_8;
+	memcpy(&map, dofi_shm_at(own, l->map), sizeof(map));
+	return map ? map + MAP_FIRST + MAP_REGION : NULL;
+}
+
+bool dofi_shm_find_peer(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
+			bool is_it[DOFI_SHM_MAX_PEERS])
+{
+	uintptr_t places[MAX_PLACES];
+	size_t n = places_of(dead, places), size;
+	const char *peer = first_peer(own, &size);
+	bool any = false;
+
+	for (size_t i = 0; peer && i < DOFI_SHM_MAX_PEERS; i++, peer += size) {
+		uintptr_t place;
+
+		memcpy(&place, peer, sizeof(place));
+		is_it[i] = false;
+		for (size_t j = 0; j < n; j++)
+			is_it[i] |= place == places[j];
+		any |= is_it[i];
+	}
+	return any;
+}
