@@ -5,6 +5,7 @@
 #include "transport/shm_peer_table.h"
 #include "transport/shm_structures.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -50,18 +51,25 @@ static void strike_returned(const struct dofi_shm_map *own, const struct dofi_sh
 	}
 }
 
-size_t dofi_shm_commands(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
-			 struct dofi_shm_command *commands, size_t max)
+ssize_t dofi_shm_commands(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
+			  struct dofi_shm_command *commands, size_t max)
 {
 	bool is_it[DOFI_SHM_MAX_PEERS], *under_way;
 	struct dofi_shm_pool *pool;
 	size_t n = 0;
+	int found;
 
-	if (!own->layout->cmd_stack || !dofi_shm_find_peer(own, dead, is_it))
+	if (!own->layout->cmd_stack)
 		return 0;
+	found = dofi_shm_find_peer(own, dead, is_it);
+	if (found <= 0)
+		return found;
 	pool = dofi_shm_place(own, own->layout->cmd_stack);
-	if (pool->size > INT16_MAX || !(under_way = malloc(pool->size)))
+	if (pool->size > INT16_MAX)
 		return 0;
+	under_way = malloc(pool->size);
+	if (!under_way)
+		return -ENOMEM;
 	memset(under_way, true, pool->size);
 	strike_free(pool, under_way);
 	strike_returned(own, pool, under_way);
@@ -74,7 +82,7 @@ size_t dofi_shm_commands(const struct dofi_shm_map *own, const struct dofi_shm_m
 			commands[n++] = (struct dofi_shm_command){command, command->context};
 	}
 	free(under_way);
-	return n;
+	return (ssize_t)n;
 }
 
 /* Claims an entry of the queue, as a peer does; NULL: the queue is full. */
@@ -109,16 +117,17 @@ static void give_back(const struct dofi_shm_map *own, struct command *command)
 	atomic_store(&entry->sequence, position + 1);
 }
 
-void dofi_shm_give_back(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
+bool dofi_shm_give_back(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
 			const struct dofi_shm_command *commands, size_t n)
 {
 	struct dofi_shm_command *now = calloc(n, sizeof(*now));
-	size_t nnow = now ? dofi_shm_commands(own, dead, now, n) : 0;
+	ssize_t nnow = now ? dofi_shm_commands(own, dead, now, n) : -ENOMEM;
 
-	for (size_t i = 0; i < nnow; i++)
+	for (ssize_t i = 0; i < nnow; i++)
 		for (size_t j = 0; j < n; j++)
 			if (now[i].command == commands[j].command &&
 			    now[i].context == commands[j].context)
 				give_back(own, now[i].command);
 	free(now);
+	return nnow >= 0;
 }

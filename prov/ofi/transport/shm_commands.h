@@ -7,8 +7,10 @@
 #ifndef DOFI_SHM_COMMANDS_H
 #define DOFI_SHM_COMMANDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct dofi_shm_map;
 
@@ -20,15 +22,15 @@ struct dofi_shm_command {
 
 /*
  * Returns the number of such commands, and stores the first `max` of them. A command that a thread
- * of ours is just using may be among them. 0 with another layout.
+ * of ours is just using may be among them. 0 with another layout; a negative errno: try again.
  */
-size_t dofi_shm_commands(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
-			 struct dofi_shm_command *commands, size_t max);
+ssize_t dofi_shm_commands(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
+			  struct dofi_shm_command *commands, size_t max);
 /*
  * Returns these commands with a failure, if they are still as dofi_shm_commands found them. No
- * thread uses one any more.
+ * thread uses one any more. False: nothing is returned, try again.
  */
-void dofi_shm_give_back(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
+bool dofi_shm_give_back(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
 			const struct dofi_shm_command *commands, size_t n);
 
 #endif

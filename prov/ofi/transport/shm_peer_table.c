@@ -6,6 +6,7 @@
 #include "transport/shm_structures.h"
 
 #include <stdint.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,14 +23,19 @@
 
 #define MAX_PLACES   8
 
-/* Finds the addresses at which this process has mapped the file of a region. */
-static size_t places_of(const struct dofi_shm_map *region, uintptr_t *places)
+/*
+ * Finds the addresses at which this process has mapped the file of a region. Their number, or a
+ * negative errno.
+ */
+static int places_of(const struct dofi_shm_map *region, uintptr_t *places)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	char line[512];
-	size_t n = 0;
+	int n = 0;
 
-	while (maps && n < MAX_PLACES && fgets(line, sizeof(line), maps)) {
+	if (!maps)
+		return -errno;
+	while (n < MAX_PLACES && fgets(line, sizeof(line), maps)) {
 		unsigned long start, inode;
 
 		if (sscanf(line, "%lx-%*x %*s %*x %*x:%*x %lu", &start, &inode) == 2 &&
@@ -37,8 +43,7 @@ static size_t places_of(const struct dofi_shm_map *region, uintptr_t *places)
 		    strstr(line, region->name))
 			places[n++] = start;
 	}
-	if (maps)
-		fclose(maps);
+	fclose(maps);
 	return n;
 }
 
@@ -57,20 +62,23 @@ static const char *first_peer(const struct dofi_shm_map *own, size_t *size_p)
 	return map ? map + MAP_FIRST + MAP_REGION : NULL;
 }
 
-bool dofi_shm_find_peer(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
-			bool is_it[DOFI_SHM_MAX_PEERS])
+int dofi_shm_find_peer(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
+		       bool is_it[DOFI_SHM_MAX_PEERS])
 {
 	uintptr_t places[MAX_PLACES];
-	size_t n = places_of(dead, places), size;
-	const char *peer = first_peer(own, &size);
-	bool any = false;
+	int n = places_of(dead, places), any = 0;
+	const char *peer;
+	size_t size;
 
+	if (n < 0)
+		return n;
+	peer = first_peer(own, &size);
 	for (size_t i = 0; peer && i < DOFI_SHM_MAX_PEERS; i++, peer += size) {
 		uintptr_t place;
 
 		memcpy(&place, peer, sizeof(place));
 		is_it[i] = false;
-		for (size_t j = 0; j < n; j++)
+		for (int j = 0; j < n; j++)
 			is_it[i] |= place == places[j];
 		any |= is_it[i];
 	}

@@ -14,9 +14,10 @@ struct dofi_shm_map;
 
 /*
  * Finds the numbers that the owner of `dead` has in the endpoint of region `own`: is_it[] is true
- * for these. False: there are none, and is_it[] may be unset.
+ * for these. 1; 0: there are none, and is_it[] may be unset; a negative errno: this process can't
+ * read its mappings now.
  */
-bool dofi_shm_find_peer(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
-			bool is_it[DOFI_SHM_MAX_PEERS]);
+int dofi_shm_find_peer(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
+		       bool is_it[DOFI_SHM_MAX_PEERS]);
 
 #endif

@@ -351,19 +351,23 @@ static void try_to_refill(struct dofi_shm_repair *r)
 
 static bool settle_commands(struct dofi_shm_repair *r, const struct dofi_shm_peer *peer)
 {
+	ssize_t n;
+
 	if (r->waits_for && r->waits_for != peer)
 		return false;
 	if (!r->waits_for) {
-		r->ncommands = dofi_shm_commands(&r->own, &peer->region, r->commands, MAX_COMMANDS);
-		if (!r->ncommands)
-			return true;
+		n = dofi_shm_commands(&r->own, &peer->region, r->commands, MAX_COMMANDS);
+		if (n <= 0)
+			return !n;
+		r->ncommands = (size_t)n;
 		if (dofi_live_threads_note(&r->waiters, &(pid_t){getpid()}, 1))
 			r->waits_for = peer;
 		return false;
 	}
 	if (!dofi_live_threads_are_out(&r->waiters))
 		return false;
-	dofi_shm_give_back(&r->own, &peer->region, r->commands, r->ncommands);
+	if (!dofi_shm_give_back(&r->own, &peer->region, r->commands, r->ncommands))
+		return false;
 	r->waits_for = NULL;
 	return true;
 }

@@ -56,9 +56,13 @@ bool dofi_shm_settle(const struct dofi_shm_map *own, const struct dofi_shm_map *
 {
 	bool is_it[DOFI_SHM_MAX_PEERS], all = true;
 	struct dofi_shm_ring *ring;
+	int found;
 
-	if (!own->layout->resp_ring || !dofi_shm_find_peer(own, dead, is_it))
+	if (!own->layout->resp_ring)
 		return true;
+	found = dofi_shm_find_peer(own, dead, is_it);
+	if (found <= 0)
+		return !found;
 	ring = dofi_shm_place(own, own->layout->resp_ring);
 	for (size_t i = ((volatile struct dofi_shm_ring *)ring)->taken;
 	     i != ((volatile struct dofi_shm_ring *)ring)->put; i++) {

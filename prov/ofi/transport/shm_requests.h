@@ -13,7 +13,7 @@ struct dofi_shm_map;
 /*
  * Ends the requests of the endpoint of region `own` that wait for the dead owner of `dead`, with a
  * failure; those that use buffers of the dead owner end as if they were done. True: none is left,
- * or the layout is another one.
+ * or the layout is another one. False: try again.
  */
 bool dofi_shm_settle(const struct dofi_shm_map *own, const struct dofi_shm_map *dead);
 

@@ -4,6 +4,7 @@
 
 #include "transport/shm_commands.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,7 +81,7 @@ START_TEST(commands_of_a_dead_process_are_freed)
 	put(RET_QUEUE, 1, 8);
 	put(RET_QUEUE + ENTRIES_AT, 1, 8);
 	put(RET_QUEUE + ENTRIES_AT + 16, base + CMD_STACK + 4096 + 368, 8);
-	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 1);
+	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 1);
 	ck_assert_ptr_eq(commands[0].command, region.base + CMD_STACK + 4096);
 	ck_assert_uint_eq(commands[0].context, 1000);
 	commands[0].context = 7; /* reused meanwhile */
@@ -92,7 +93,7 @@ START_TEST(commands_of_a_dead_process_are_freed)
 	ck_assert_uint_eq(get(RET_QUEUE + ENTRIES_AT + 64, 8), 2);
 	ck_assert_uint_eq(get(RET_QUEUE + ENTRIES_AT + 64 + 16, 8), base + CMD_STACK + 4096);
 	ck_assert_uint_eq(get(CMD_STACK + 4096 + 10, 1), 12);
-	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 0);
+	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 0);
 	finish();
 }
 END_TEST
@@ -116,11 +117,11 @@ static void make_stack(void)
 static unsigned int commands_found(void)
 {
 	struct dofi_shm_command commands[ENTRIES];
-	size_t n = dofi_shm_commands(&region, &region, commands, ENTRIES);
+	ssize_t n = dofi_shm_commands(&region, &region, commands, ENTRIES);
 	unsigned int bits = 0;
 
 	ck_assert_ptr_null(watched);
-	for (size_t i = 0; i < n; i++)
+	for (ssize_t i = 0; i < n; i++)
 		bits |= 1u << (commands[i].context - 1000);
 	ck_assert_int_eq(__builtin_popcount(bits), (int)n);
 	return bits;
@@ -194,7 +195,7 @@ START_TEST(commands_at_other_peers_are_left)
 	put(CMD_STACK + 4096 + 10, 0xf7, 1); /* one that the peer does not give back */
 	ck_assert_uint_eq(commands_found(), 0xc);
 	put(CMD_STACK + 4096 + 10, 0xff, 1);
-	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, 2), 2);
+	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, 2), 2);
 	ck_assert_uint_eq(commands[1].context, 1002);
 	ck_assert_ptr_null(commands[2].command);
 	finish();
@@ -205,18 +206,18 @@ END_TEST
 START_TEST(stacks_of_commands)
 {
 	struct dofi_shm_command commands[ENTRIES];
-	size_t n;
+	ssize_t n;
 
 	make_stack();
 	fails = MALLOC;
 	n = dofi_shm_commands(&region, &region, commands, ENTRIES);
 	fails = NONE;
-	ck_assert_uint_eq(n, 0);
+	ck_assert_int_eq(n, -ENOMEM);
 	put(CMD_STACK + 8, 0, 8); /* all in one place */
 	put(CMD_STACK + 16, INT16_MAX, 8);
-	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), ENTRIES);
+	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), ENTRIES);
 	put(CMD_STACK + 16, INT16_MAX + 1, 8);
-	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 0);
+	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 0);
 	finish();
 }
 END_TEST
@@ -225,19 +226,21 @@ END_TEST
 START_TEST(only_the_same_commands_are_given_back)
 {
 	struct dofi_shm_command commands[ENTRIES];
+	bool ret;
 
 	make_stack();
-	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), ENTRIES);
+	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), ENTRIES);
 	fails = CALLOC;
-	dofi_shm_give_back(&region, &region, commands, ENTRIES);
+	ret = dofi_shm_give_back(&region, &region, commands, ENTRIES);
 	fails = NONE;
+	ck_assert(!ret);
 	ck_assert_uint_eq(get(RET_QUEUE, 8), 0);
 	commands[0].context++;
 	commands[1].command = commands[2].command;
 	put_stack_command(3, 2, 8);
 	put_stack_command(5, 3, 0x48);
 	zeroed = NULL;
-	dofi_shm_give_back(&region, &region, commands, 6);
+	ck_assert(dofi_shm_give_back(&region, &region, commands, 6));
 	ck_assert_ptr_null(zeroed);
 	ck_assert_uint_eq(get(RET_QUEUE, 8), 3);
 	for (unsigned int i = 0; i < 3; i++) {
@@ -270,7 +273,7 @@ START_TEST(commands_that_can_not_be_given_back)
 	put(RET_QUEUE + ENTRIES_AT + 16, 1, 8);
 	put(RET_QUEUE + ENTRIES_AT + 64, 2, 8);
 	put(RET_QUEUE + ENTRIES_AT + 64 + 16, UINT64_MAX, 8);
-	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 1);
+	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 1);
 	put(RET_QUEUE, ENTRIES, 8);
 	for (unsigned int i = 0; i < ENTRIES; i++)
 		put(RET_QUEUE + ENTRIES_AT + i * 64, i + 1, 8);
@@ -280,7 +283,7 @@ START_TEST(commands_that_can_not_be_given_back)
 	ck_assert_uint_eq(get(RET_QUEUE, 8), ENTRIES);
 	ck_assert_uint_eq(get(CMD_STACK + 4096 + 10, 1), 8);
 	put(CMD_STACK + 16, 40000, 8);
-	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 0);
+	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 0);
 }
 END_TEST
 
@@ -290,7 +293,7 @@ START_TEST(layout_4_has_no_commands)
 
 	make(0);
 	put_peer(0, region.base);
-	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, 4), 0);
+	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, 4), 0);
 	finish();
 }
 END_TEST

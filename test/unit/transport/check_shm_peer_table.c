@@ -4,6 +4,7 @@
 
 #include "transport/shm_peer_table.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -11,7 +12,7 @@
 
 static bool is_it[DOFI_SHM_MAX_PEERS];
 
-static bool found(void)
+static int found(void)
 {
 	return dofi_shm_find_peer(&region, &region, is_it);
 }
@@ -21,11 +22,11 @@ START_TEST(numbers_of_a_peer)
 {
 	make(_i);
 	put_peer(DOFI_SHM_MAX_PEERS, region.base);
-	ck_assert(!found());
+	ck_assert_int_eq(found(), 0);
 	put_peer(0, region.base);
 	put_peer(1, region.base + 1);
 	put_peer(DOFI_SHM_MAX_PEERS - 1, region.base);
-	ck_assert(found());
+	ck_assert_int_eq(found(), 1);
 	for (unsigned int i = 0; i < DOFI_SHM_MAX_PEERS; i++)
 		ck_assert_int_eq(is_it[i], i == 0 || i == DOFI_SHM_MAX_PEERS - 1);
 	finish();
@@ -38,7 +39,7 @@ START_TEST(no_table_yet)
 	make(_i);
 	put_peer(0, region.base);
 	put(at->map, 0, 8);
-	ck_assert(!found());
+	ck_assert_int_eq(found(), 0);
 	finish();
 }
 END_TEST
@@ -50,7 +51,7 @@ START_TEST(mappings_of_other_files)
 	char other[120];
 	void *place;
 	int fd, next;
-	bool ret;
+	int ret;
 
 	make(_i);
 	snprintf(other, sizeof(other), "%s0", path);
@@ -62,9 +63,9 @@ START_TEST(mappings_of_other_files)
 	ck_assert_int_eq(unlink(other), 0);
 	next = next_fd();
 	put_peer(0, place);
-	ck_assert(!found());
+	ck_assert_int_eq(found(), 0);
 	put_peer(0, is_it);
-	ck_assert(!found());
+	ck_assert_int_eq(found(), 0);
 	put_peer(0, region.base);
 	/* without a descriptor the places are not known */
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
@@ -73,8 +74,8 @@ START_TEST(mappings_of_other_files)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 	ret = found();
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
-	ck_assert(!ret);
-	ck_assert(found());
+	ck_assert_int_eq(ret, -EMFILE);
+	ck_assert_int_eq(found(), 1);
 	ck_assert_int_eq(next_fd(), next);
 	munmap(place, 4096);
 	finish();

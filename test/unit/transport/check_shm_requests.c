@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static void put_request(unsigned int i, uint64_t *request, int64_t peer, uint16_t source)
 {
@@ -112,6 +113,8 @@ END_TEST
 START_TEST(a_dead_peer_that_is_not_known)
 {
 	static uint64_t request[45];
+	struct rlimit files, none;
+	bool settled;
 
 	make(0);
 	put_one(request, 0, 0);
@@ -122,6 +125,14 @@ START_TEST(a_dead_peer_that_is_not_known)
 	ck_assert(dofi_shm_settle(&region, &region));
 	ck_assert_uint_eq(status_of(0), EBUSY);
 	ck_assert_uint_eq(get(28, 4), 1);
+	/* without a descriptor it is not known whether requests wait */
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = files;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	settled = dofi_shm_settle(&region, &region);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+	ck_assert(!settled);
 	finish();
 }
 END_TEST

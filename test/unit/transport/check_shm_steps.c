@@ -29,7 +29,9 @@ static size_t nclaims, nclaim_calls, nclaimed, ndiscarded;
 static void *discarded[MAX_CLAIMS];
 static bool settle_ret;
 static int settles;
-static size_t ncommands_found, ngiven;
+static ssize_t ncommands_found;
+static size_t ngiven;
+static bool give_ret;
 static int command_calls;
 static bool note_ret, out_ret;
 static pid_t noted[MAX_WATCHED + 1];
@@ -52,9 +54,9 @@ size_t __wrap_dofi_shm_claims(const struct dofi_shm_map *region, struct dofi_shm
 bool __wrap_dofi_shm_is_claimed(const struct dofi_shm_claim *claim);
 void __wrap_dofi_shm_discard(const struct dofi_shm_claim *claim);
 bool __wrap_dofi_shm_settle(const struct dofi_shm_map *own, const struct dofi_shm_map *dead);
-size_t __wrap_dofi_shm_commands(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
-				struct dofi_shm_command *commands, size_t max);
-void __wrap_dofi_shm_give_back(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
+ssize_t __wrap_dofi_shm_commands(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
+				 struct dofi_shm_command *commands, size_t max);
+bool __wrap_dofi_shm_give_back(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
 			       const struct dofi_shm_command *commands, size_t n);
 bool __wrap_dofi_live_threads_note(struct dofi_live_threads *threads, const pid_t *pids, size_t n);
 bool __wrap_dofi_live_threads_are_out(const struct dofi_live_threads *threads);
@@ -171,8 +173,8 @@ bool __wrap_dofi_shm_settle(const struct dofi_shm_map *own, const struct dofi_sh
 	return settle_ret;
 }
 
-size_t __wrap_dofi_shm_commands(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
-				struct dofi_shm_command *commands, size_t max)
+ssize_t __wrap_dofi_shm_commands(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
+				 struct dofi_shm_command *commands, size_t max)
 {
 	ck_assert_ptr_eq(own, &r->own);
 	ck_assert_ptr_ne(dead, own);
@@ -182,13 +184,14 @@ size_t __wrap_dofi_shm_commands(const struct dofi_shm_map *own, const struct dof
 	return ncommands_found;
 }
 
-void __wrap_dofi_shm_give_back(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
+bool __wrap_dofi_shm_give_back(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
 			       const struct dofi_shm_command *commands, size_t n)
 {
 	ck_assert_ptr_eq(own, &r->own);
 	ck_assert_ptr_ne(dead, own);
 	ck_assert_ptr_eq(commands, r->commands);
-	ngiven += n;
+	ngiven += give_ret ? n : 0;
+	return give_ret;
 }
 
 bool __wrap_dofi_live_threads_note(struct dofi_live_threads *threads, const pid_t *pids, size_t n)
@@ -581,6 +584,8 @@ START_TEST(commands_come_back_when_no_thread_uses_them)
 	struct dofi_shm_peer *first = add(11), *second = add(12);
 
 	ck_assert(settle_commands(r, first)); /* there are none */
+	ncommands_found = -ENOMEM;
+	ck_assert(!settle_commands(r, first)); /* not known yet */
 	ck_assert_int_eq(notes, 0);
 	ncommands_found = 3;
 	note_ret = false;
@@ -596,7 +601,10 @@ START_TEST(commands_come_back_when_no_thread_uses_them)
 	ck_assert_uint_eq(ngiven, 0);
 	out_ret = true;
 	ck_assert(!settle_commands(r, second));
-	ck_assert_int_eq(command_calls, 3);
+	ck_assert_int_eq(command_calls, 4);
+	ck_assert(!settle_commands(r, first)); /* tries again */
+	ck_assert_ptr_eq(r->waits_for, first);
+	give_ret = true;
 	ck_assert(settle_commands(r, first));
 	ck_assert_uint_eq(ngiven, 3);
 	ck_assert_ptr_null(r->waits_for);
