@@ -494,7 +494,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_memory_check_segment_LDADD = $(p2_libs)
 %C%_unit_progress_check_wakeup_SOURCES = %D%/unit/progress/check_wakeup.c $(t_headers)
 %C%_unit_progress_check_wakeup_CPPFLAGS = $(p2_cppflags)
-%C%_unit_progress_check_wakeup_LINK = $(LINK) -Wl,--wrap=dofi_local_socket_receive
+%C%_unit_progress_check_wakeup_LINK = $(LINK) -Wl,--wrap=dofi_local_socket_receive \
+	-Wl,--wrap=dofi_engine_watch -Wl,--wrap=dofi_engine_unwatch -Wl,--wrap=dofi_engine_drain_cq
 %C%_unit_progress_check_wakeup_LDADD = $(p2_libs)
 %C%_unit_api_check_api20_SOURCES = %D%/unit/api/check_api20.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_api_check_api20_CPPFLAGS = $(p2_cppflags)

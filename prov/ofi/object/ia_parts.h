@@ -141,7 +141,11 @@ struct dofi_wait {
 	size_t max_fds;
 	/* descriptor in the CQ's list that is always readable and is ignored; -1: none */
 	int mute_fd;
-	bool marked; /* peers see the mark, and the queue was empty after it was set */
+	/*
+	 * the driver has set its marks since its last sleep; a peer may have taken one back, to
+	 * wake it
+	 */
+	_Atomic bool marked;
 	/* length of the next sleep of the driver; doubles while nothing happens */
 	uint64_t nap_ns;
 	uint32_t nap_rounds;  /* value of engine.handled since which nothing happened */

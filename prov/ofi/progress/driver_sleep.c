@@ -8,6 +8,7 @@
 #include "progress/cq_ready.h"
 #include "progress/cq_watch.h"
 #include "progress/nap.h"
+#include "progress/wait.h"
 #include "progress/wakeup.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@
 #define LEAST_FDS       (2u * DOFI_MAX_CQS) /* room for this many descriptors behind them */
 
 /* Shows the peers that can wake this process whether it sleeps. False: there are no such peers. */
-static bool mark(struct dofi_ia *ia, bool asleep)
+static bool show(struct dofi_ia *ia, bool asleep)
 {
 	bool any = ia->cq_wait == FI_WAIT_NONE && dofi_wakeup_mark(ia, asleep);
 
@@ -37,11 +38,32 @@ static bool mark(struct dofi_ia *ia, bool asleep)
 	return any;
 }
 
+/*
+ * `marked` comes first: whoever takes a mark back, or adds a path, then ends this sleep. False:
+ * there are no marks.
+ */
+static bool mark(struct dofi_ia *ia)
+{
+	atomic_store(&ia->wait.marked, true);
+	if (!show(ia, true)) {
+		atomic_store(&ia->wait.marked, false);
+		return false;
+	}
+	atomic_thread_fence(memory_order_seq_cst); /* the look at the rings comes behind it */
+	return true;
+}
+
 void dofi_wait_unmark(struct dofi_ia *ia)
 {
-	if (ia->wait.marked)
-		mark(ia, false);
-	ia->wait.marked = false;
+	if (atomic_load_explicit(&ia->wait.marked, memory_order_relaxed))
+		show(ia, false);
+	atomic_store(&ia->wait.marked, false);
+}
+
+void dofi_wait_mark_gone(struct dofi_ia *ia)
+{
+	if (atomic_load(&ia->wait.marked))
+		dofi_wait_end_sleep(ia);
 }
 
 static bool arm_cqs(struct dofi_ia *ia)
@@ -206,10 +228,8 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_
 	bool with_cq;
 	int ret = 1;
 
-	if (!w->marked && mark(ia, true)) {
-		w->marked = true;
+	if (!atomic_load_explicit(&w->marked, memory_order_relaxed) && mark(ia))
 		return 0; /* one more look at the queue */
-	}
 	atomic_store(&w->driver_wake, wakeup);
 	atomic_store(&w->asleep, true);
 	with_cq = !dofi_cq_watch_leave(ia, wakeup);

@@ -22,6 +22,11 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_
 
 /* Peers need not send wakeups any more: the driver is awake. */
 void dofi_wait_unmark(struct dofi_ia *ia);
+/*
+ * A peer has taken a mark back, or there is a new path without one. Another thread may have read
+ * what the peer sent to wake the driver. So the driver looks again, and sets its marks again.
+ */
+void dofi_wait_mark_gone(struct dofi_ia *ia);
 
 /* Finds a descriptor of the CQ that is always readable. Called before the CQ is used. */
 void dofi_wait_probe(struct dofi_ia *ia);

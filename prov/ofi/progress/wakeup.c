@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "memory/local_socket.h"
 #include "memory/segment.h"
+#include "progress/driver_sleep.h"
 #include "progress/engine_fds.h"
 #include "progress/engine.h"
 #include "object/transport.h"
@@ -145,6 +146,8 @@ static void hear(struct dofi_ia *ia, const struct datagram *text, int fd)
 		see_mark(ia, peer, fd);
 	else if (peer && text->kind == QUEUE)
 		answer(ia, peer);
+	else if (text->kind == RINGS)
+		dofi_wait_mark_gone(ia);
 }
 
 static bool take_one(struct dofi_ia *ia)

@@ -6,6 +6,7 @@
 #include "cm/path.h"
 #include "dto/reap.h"
 #include "object/ia.h"
+#include "progress/driver_sleep.h"
 #include "transport/memory_in.h"
 #include "transport/memory_out.h"
 #include "transport/memory_path.h"
@@ -52,7 +53,9 @@ static int read_path(struct dofi_memory_path *path, uint32_t polls)
 	path->polls += polls;
 	atomic_store_explicit(&path->ours->polls, path->polls, memory_order_relaxed);
 	if (DOFI_LIKELY(!path->fault && !path->left)) {
-		n = look_at_box(path) + dofi_memory_take_cells(path);
+		n = look_at_box(path);
+		if (DOFI_LIKELY(!path->fault))
+			n += dofi_memory_take_cells(path);
 		if (DOFI_UNLIKELY(dofi_memory_has_more(path)))
 			n += dofi_memory_go_on(path);
 	}
@@ -181,6 +184,7 @@ void dofi_memory_poll_begin(struct dofi_memory_path *path)
 	make_active(&ia->memory, path);
 	ia->memory.npaths++;
 	ia->engine.reap = reap;
+	dofi_wait_mark_gone(ia);
 }
 
 void dofi_memory_poll_end(struct dofi_memory_path *path)

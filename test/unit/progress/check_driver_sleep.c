@@ -124,6 +124,7 @@ bool __wrap_dofi_wakeup_mark(struct dofi_ia *of, bool asleep)
 {
 	ck_assert_ptr_eq(of, &ia);
 	marks[asleep]++;
+	ck_assert(atomic_load(&ia.wait.marked));
 	return may_be_woken;
 }
 
@@ -131,6 +132,7 @@ static bool doze(struct dofi_ia *of, bool asleep)
 {
 	ck_assert_ptr_eq(of, &ia);
 	dozes[asleep]++;
+	ck_assert(atomic_load(&ia.wait.marked)); /* before the first peer can take a mark back */
 	return others_see;
 }
 

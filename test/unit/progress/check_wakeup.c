@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -53,12 +55,16 @@ ssize_t __wrap_dofi_local_socket_receive(int fd, void *buf, size_t size,
 
 static int watches, watch_error;
 
+int __wrap_dofi_engine_watch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t events);
+void __wrap_dofi_engine_unwatch(struct dofi_ia *ia, struct dofi_fd *fd);
+int __wrap_dofi_engine_drain_cq(struct dofi_ia *ia);
+
 static struct side *side_of(struct dofi_ia *ia)
 {
 	return DOFI_CONTAINER(ia, struct side, ia);
 }
 
-int dofi_engine_watch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t events)
+int __wrap_dofi_engine_watch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t events)
 {
 	ck_assert_uint_eq(events, EPOLLIN);
 	ck_assert_ptr_eq(fd, &ia->wakeup.socket);
@@ -66,13 +72,13 @@ int dofi_engine_watch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t events)
 	return watch_error;
 }
 
-void dofi_engine_unwatch(struct dofi_ia *ia, struct dofi_fd *fd)
+void __wrap_dofi_engine_unwatch(struct dofi_ia *ia, struct dofi_fd *fd)
 {
 	ck_assert_ptr_eq(fd, &ia->wakeup.socket);
 	watches--;
 }
 
-int dofi_engine_drain_cq(struct dofi_ia *ia)
+int __wrap_dofi_engine_drain_cq(struct dofi_ia *ia)
 {
 	side_of(ia)->drained++;
 	return 0;
@@ -373,6 +379,32 @@ START_TEST(an_answer_wakes_and_is_not_answered)
 }
 END_TEST
 
+static bool is_signalled(int fd)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/*
+ * The peer took back the mark of a path to wake the driver. Any thread may read its datagram, and
+ * then the socket does not end the driver's sleep.
+ */
+START_TEST(a_call_to_read_rings_ends_the_sleep)
+{
+	b.ia.engine.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	dofi_wakeup_call(&a.ia, b.ia.cm.uuid);
+	look(&b);
+	ck_assert(!is_signalled(b.ia.engine.wake_fd)); /* the driver is awake */
+	atomic_store(&b.ia.wait.marked, true);
+	dofi_wakeup_call(&a.ia, b.ia.cm.uuid);
+	look(&b);
+	ck_assert(is_signalled(b.ia.engine.wake_fd));
+	ck_assert_int_eq(b.drained, 0);
+	close(b.ia.engine.wake_fd);
+}
+END_TEST
+
 START_TEST(a_peer_that_is_gone)
 {
 	meet_both();
@@ -614,6 +646,7 @@ int main(void)
 	tcase_add_test(tc, a_peer_that_was_removed_seems_awake);
 	tcase_add_test(tc, a_sleeping_peer_gets_a_wakeup);
 	tcase_add_test(tc, an_answer_wakes_and_is_not_answered);
+	tcase_add_test(tc, a_call_to_read_rings_ends_the_sleep);
 	tcase_add_test(tc, a_peer_that_is_gone);
 	tcase_add_test(tc, wakeups_that_can_not_be_sent);
 	tcase_add_test(tc, fabrics_with_a_descriptor_need_no_wakeups);

@@ -8,6 +8,8 @@
 #include "../../../prov/ofi/transport/memory_poll.c"
 
 #include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define MOST 24u
 
@@ -401,6 +403,19 @@ START_TEST(the_peers_see_whether_this_side_sleeps)
 }
 END_TEST
 
+/* A new path has no mark, so a driver that has set its marks looks again. */
+START_TEST(a_new_path_wakes_a_driver_that_sleeps)
+{
+	eventfd_t count;
+
+	ia.engine.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	atomic_store(&ia.wait.marked, _i);
+	begin(1);
+	ck_assert_int_eq(!eventfd_read(ia.engine.wake_fd, &count), _i);
+	close(ia.engine.wake_fd);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("memory_poll");
@@ -425,5 +440,6 @@ int main(void)
 	tcase_add_test(tcase, a_request_in_the_box_is_served);
 	tcase_add_test(tcase, what_is_left_to_do_goes_on);
 	tcase_add_test(tcase, the_peers_see_whether_this_side_sleeps);
+	tcase_add_loop_test(tcase, a_new_path_wakes_a_driver_that_sleeps, 0, 2);
 	return t_run(suite);
 }
