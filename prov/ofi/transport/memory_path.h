@@ -198,13 +198,17 @@ static inline void dofi_memory_wake(const struct dofi_memory_path *path, struct 
 		dofi_wakeup_call(ia, path->peer);
 }
 
-/* The receive of the message of that number; NULL: it is not issued yet. ep->lock held. */
+/*
+ * The receive of the message of that number; NULL: it is not issued yet, or the connection breaks,
+ * and no receive may succeed any more. ep->lock held.
+ */
 static inline struct dofi_wr *dofi_memory_receive(const struct dofi_ep *ep, uint32_t message)
 {
 	uint32_t index = ep->recv_base + message;
 
 	dofi_assert_held(&ep->lock);
-	return (int32_t)(ep->recv.issue - index) > 0 ? dofi_ring_at(&ep->recv, index) : NULL;
+	return !ep->faulty && (int32_t)(ep->recv.issue - index) > 0 ? dofi_ring_at(&ep->recv, index)
+								    : NULL;
 }
 
 /*

@@ -362,6 +362,16 @@ START_TEST(a_message_waits_for_its_receive)
 }
 END_TEST
 
+/* A receive has failed, so none behind it may succeed. */
+START_TEST(no_message_is_taken_when_the_connection_breaks)
+{
+	ep.faulty = true;
+	say(DOFI_CELL_SEND, WHOLE, 8, 8, 0);
+	takes(0);
+	ck_assert_int_eq(dones, 0);
+}
+END_TEST
+
 /* --- cells that a round leaves --- */
 
 #define BATCH 16
@@ -1309,6 +1319,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_short_message_that_is_too_long, 0, 2);
 	tcase_add_test(tcase, pieces_across_segments);
 	tcase_add_test(tcase, a_message_waits_for_its_receive);
+	tcase_add_test(tcase, no_message_is_taken_when_the_connection_breaks);
 	tcase_add_test(tcase, the_driver_reads_what_a_round_leaves);
 	tcase_add_test(tcase, a_driver_that_is_awake_is_not_called);
 	tcase_add_test(tcase, an_empty_ring_wakes_nobody);
