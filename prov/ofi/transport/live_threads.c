@@ -44,7 +44,7 @@ static char look(pid_t pid, pid_t tid, uint64_t *user_ticks_p)
 
 	errno = 0;
 	if (!read_proc(pid, tid, "stat", text, sizeof(text)))
-		return errno == EACCES || errno == EPERM ? 0 : 'X';
+		return !errno || errno == ENOENT || errno == ESRCH ? 'X' : 0;
 	rest = strrchr(text, ')'); /* the fields behind the program's name */
 	if (!rest ||
 	    sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu", &state, &ticks) != 2)
@@ -53,16 +53,19 @@ static char look(pid_t pid, pid_t tid, uint64_t *user_ticks_p)
 	return state;
 }
 
-static uint64_t sleeps_of(pid_t pid, pid_t tid)
+/* False: the number is not known. */
+static bool read_sleeps(pid_t pid, pid_t tid, uint64_t *sleeps_p)
 {
 	static const char word[] = "\nvoluntary_ctxt_switches:";
 	char text[4096];
 	const char *at;
 
 	if (!read_proc(pid, tid, "status", text, sizeof(text)))
-		return 0;
+		return false;
 	at = strstr(text, word);
-	return at ? strtoull(at + sizeof(word) - 1, NULL, 10) : 0;
+	if (at)
+		*sleeps_p = strtoull(at + sizeof(word) - 1, NULL, 10);
+	return at;
 }
 
 static bool add(struct dofi_live_threads *threads, pid_t pid, pid_t tid)
@@ -83,7 +86,8 @@ static bool add(struct dofi_live_threads *threads, pid_t pid, pid_t tid)
 	*thread = (struct dofi_live_thread){.pid = pid, .tid = tid};
 	if (!look(pid, tid, &thread->user_ticks))
 		return false;
-	thread->sleeps = sleeps_of(pid, tid);
+	if (!read_sleeps(pid, tid, &thread->sleeps))
+		thread->sleeps = UINT64_MAX;
 	return true;
 }
 
@@ -119,7 +123,7 @@ bool dofi_live_threads_note(struct dofi_live_threads *threads, const pid_t *pids
 
 static bool is_out(const struct dofi_live_thread *thread)
 {
-	uint64_t ticks = 0;
+	uint64_t ticks = 0, sleeps;
 
 	switch (look(thread->pid, thread->tid, &ticks)) {
 	case 'S':
@@ -129,7 +133,9 @@ static bool is_out(const struct dofi_live_thread *thread)
 		return true;
 	case 'R':
 		return ticks >= thread->user_ticks + ENOUGH_TICKS ||
-		       sleeps_of(thread->pid, thread->tid) >= thread->sleeps + ENOUGH_SLEEPS;
+		       (thread->sleeps != UINT64_MAX &&
+			read_sleeps(thread->pid, thread->tid, &sleeps) &&
+			sleeps >= thread->sleeps + ENOUGH_SLEEPS);
 	default: /* stopped, or in the kernel, perhaps in a call from the section */
 		return false;
 	}

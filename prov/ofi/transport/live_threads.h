@@ -16,7 +16,7 @@
 
 struct dofi_live_thread {
 	pid_t pid, tid;
-	uint64_t user_ticks, sleeps;
+	uint64_t user_ticks, sleeps; /* sleeps: UINT64_MAX if not known */
 };
 
 struct dofi_live_threads {
