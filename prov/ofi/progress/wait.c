@@ -266,17 +266,21 @@ static int sleep_blocked(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t 
 
 int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline)
 {
-	dofi_assert_none_held();
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 	sigset_t all, before;
 	int ret;
 
+	dofi_assert_none_held();
 	atomic_fetch_add(&ia->engine.activity, 1);
 	/*
 	 * Blocks signals until ppoll, so that no signal is lost between the last check and the
-	 * sleep.
+	 * sleep. Agents run meanwhile. A fault of theirs, or of a thread that they start, has to
+	 * reach the program's handler.
 	 */
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&all, faults[i]);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
 	ret = sleep_blocked(ia, wakeup, seen, deadline, &before);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret;

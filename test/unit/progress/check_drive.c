@@ -36,6 +36,7 @@ static void see_round(void)
 	ck_assert(atomic_load(&ia.wait.driven));
 	ck_assert_int_eq(pthread_sigmask(SIG_SETMASK, NULL, &now), 0);
 	ck_assert_int_eq(sigismember(&now, SIGALRM), 1);
+	ck_assert_int_eq(sigismember(&now, SIGSEGV), 0); /* of an agent */
 	if (rounds == wake_in)
 		dofi_wait_wake(&ia, &wakeup);
 	if (rounds == raise_in)
