@@ -137,7 +137,11 @@ unit_tests = \
 	%D%/unit/transport/check_memory_box \
 	%D%/unit/transport/check_memory_in \
 	%D%/unit/transport/check_memory_out \
+	%D%/unit/transport/check_memory_path \
+	%D%/unit/transport/check_memory_pending \
 	%D%/unit/transport/check_memory_poll \
+	%D%/unit/transport/check_memory_rdma \
+	%D%/unit/transport/check_memory_send \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_msg_arguments \
 	%D%/unit/transport/check_rdm \
@@ -797,12 +801,31 @@ ud_world = %D%/unit/dto/ud_world.c %D%/unit/dto/ud_world.h $(t_headers)
 	-Wl,--wrap=dofi_memory_go_on -Wl,--wrap=dofi_box_serve -Wl,--wrap=dofi_conn_path_down
 %C%_unit_transport_check_memory_poll_LDADD = $(p2_libs)
 
-%C%_unit_transport_check_memory_out_SOURCES = %D%/unit/transport/check_memory_out.c $(t_headers)
+# A path that a test makes; made_path.c replaces some functions of the provider.
+made_path = %D%/unit/transport/made_path.c %D%/unit/transport/made_path.h $(t_headers)
+made_path_wraps = -Wl,--wrap=dofi_remote_write -Wl,--wrap=dofi_remote_read -Wl,--wrap=dofi_box_ask \
+	-Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_wait_kick
+%C%_unit_transport_check_memory_out_SOURCES = %D%/unit/transport/check_memory_out.c $(made_path)
 %C%_unit_transport_check_memory_out_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_memory_out_LINK = $(LINK) -Wl,--wrap=dofi_reap_done -Wl,--wrap=dofi_remote_write \
-	-Wl,--wrap=dofi_remote_read -Wl,--wrap=dofi_box_ask -Wl,--wrap=dofi_box_is_done \
-	-Wl,--wrap=dofi_wakeup_call -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_memory_source
+%C%_unit_transport_check_memory_out_LINK = $(LINK) $(made_path_wraps) \
+	-Wl,--wrap=dofi_wakeup_call -Wl,--wrap=dofi_memory_source
 %C%_unit_transport_check_memory_out_LDADD = $(p2_libs)
+%C%_unit_transport_check_memory_path_SOURCES = %D%/unit/transport/check_memory_path.c $(made_path)
+%C%_unit_transport_check_memory_path_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_memory_path_LINK = $(LINK) $(made_path_wraps)
+%C%_unit_transport_check_memory_path_LDADD = $(p2_libs)
+%C%_unit_transport_check_memory_pending_SOURCES = %D%/unit/transport/check_memory_pending.c $(made_path)
+%C%_unit_transport_check_memory_pending_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_memory_pending_LINK = $(LINK) $(made_path_wraps) -Wl,--wrap=dofi_box_is_done
+%C%_unit_transport_check_memory_pending_LDADD = $(p2_libs)
+%C%_unit_transport_check_memory_rdma_SOURCES = %D%/unit/transport/check_memory_rdma.c $(made_path)
+%C%_unit_transport_check_memory_rdma_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_memory_rdma_LINK = $(LINK) $(made_path_wraps)
+%C%_unit_transport_check_memory_rdma_LDADD = $(p2_libs)
+%C%_unit_transport_check_memory_send_SOURCES = %D%/unit/transport/check_memory_send.c $(made_path)
+%C%_unit_transport_check_memory_send_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_memory_send_LINK = $(LINK) $(made_path_wraps)
+%C%_unit_transport_check_memory_send_LDADD = $(p2_libs)
 %C%_unit_transport_check_memory_box_SOURCES = %D%/unit/transport/check_memory_box.c $(t_headers)
 %C%_unit_transport_check_memory_box_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_box_LINK = $(LINK) -Wl,--wrap=dofi_ctx_memory

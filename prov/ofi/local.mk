@@ -180,7 +180,10 @@ dofi_transport_sources = \
 	%D%/transport/memory_in.c %D%/transport/memory_in.h \
 	%D%/transport/memory_out.c %D%/transport/memory_out.h \
 	%D%/transport/memory_path.c %D%/transport/memory_path.h \
+	%D%/transport/memory_pending.c %D%/transport/memory_pending.h \
 	%D%/transport/memory_poll.c %D%/transport/memory_poll.h \
+	%D%/transport/memory_rdma.c %D%/transport/memory_rdma.h \
+	%D%/transport/memory_send.c %D%/transport/memory_send.h \
 	%D%/transport/msg.c %D%/transport/msg_path.c %D%/transport/msg_path.h \
 	%D%/transport/peer.c %D%/transport/peer.h \
 	%D%/transport/rdm.c %D%/transport/rdm.h \

@@ -11,9 +11,10 @@
 #include "object/transport.h"
 #include "progress/stall.h"
 #include "progress/wakeup.h"
-#include "transport/memory_out.h"
 #include "transport/memory_path.h"
 #include "transport/memory_poll.h"
+#include "transport/memory_rdma.h"
+#include "transport/memory_send.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

@@ -4,8 +4,8 @@
 #include "cm/conn.h"
 #include "object/ia.h"
 #include "transport/memory_in.h"
-#include "transport/memory_out.h"
 #include "transport/memory_path.h"
+#include "transport/memory_rdma.h"
 
 #include <errno.h>
 #include <string.h>

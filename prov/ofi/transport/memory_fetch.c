@@ -5,7 +5,6 @@
 #include "dto/reap.h"
 #include "object/ia.h"
 #include "transport/memory_in.h"
-#include "transport/memory_out.h"
 #include "transport/memory_path.h"
 
 #include <errno.h>

@@ -12,8 +12,8 @@
 #include "object/ia.h"
 #include "progress/wait.h"
 #include "transport/memory_fetch.h"
-#include "transport/memory_out.h"
 #include "transport/memory_path.h"
+#include "transport/memory_pending.h"
 
 #include <endian.h>
 #include <errno.h>
