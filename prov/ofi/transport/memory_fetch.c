@@ -29,7 +29,8 @@ static struct dofi_memory_range range_of(const struct dofi_memory_range *ranges,
 
 /*
  * Copies a part of the message. If the peer has ended the connection or is dead, the cell stays in
- * the ring, and the connection learns of the end in another way.
+ * the ring, and the connection learns of the end in another way. If the peer's memory can't be
+ * found any more, the connection breaks: nobody else has the message.
  */
 static int fetch(struct dofi_memory_path *path, const struct dofi_memory_range *ranges)
 {
@@ -45,7 +46,9 @@ static int fetch(struct dofi_memory_path *path, const struct dofi_memory_range *
 	}
 	if (!ret)
 		path->received += from.size;
-	return ret == -ESRCH ? DOFI_CELL_STAYS : ret;
+	if (ret == -ESRCH)
+		return dofi_memory_peer_is_hidden(path) ? ret : DOFI_CELL_STAYS;
+	return ret;
 }
 
 /* Whether the segments in the sender's memory are valid for a message of that length. */

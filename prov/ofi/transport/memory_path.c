@@ -149,6 +149,12 @@ bool dofi_memory_path_cancel(struct dofi_memory_path *path)
 	return atomic_load(&path->theirs->copying) && !dofi_process_is_dead(path->pid);
 }
 
+bool dofi_memory_peer_is_hidden(const struct dofi_memory_path *path)
+{
+	return path->pid > 0 && !atomic_load(&path->theirs->over) &&
+	       !dofi_process_is_dead(path->pid);
+}
+
 void dofi_memory_path_passed(struct dofi_memory_path *path)
 {
 	if (path->fd >= 0)

@@ -176,6 +176,11 @@ int dofi_memory_path_join(struct dofi_memory_path *path);
  * before is under way.
  */
 bool dofi_memory_path_cancel(struct dofi_memory_path *path);
+/*
+ * A copy ended with -ESRCH, but the peer lives and has not ended the connection: the kernel finds
+ * no memory by the number of a process whose first thread has ended. Only rings reach it.
+ */
+bool dofi_memory_peer_is_hidden(const struct dofi_memory_path *path);
 void dofi_memory_path_free(struct dofi_memory_path *path);
 
 /* Whether a round has something to put into the ring, or to complete. */

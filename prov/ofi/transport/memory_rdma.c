@@ -10,6 +10,8 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+/* The target may end the connection between two pieces of a long copy. */
+#define PIECE      (UINT64_C(1) << 20)
 /* After a box was not served, its peer has to poll twice as often, up to this. */
 #define MOST_POLLS 65536u
 
@@ -24,18 +26,25 @@ typedef int copier(const struct dofi_remote_process *process, const struct iovec
  */
 static int copy(struct dofi_memory_path *path, const struct dofi_wr *wr, copier *copies)
 {
-	int ret = -ESRCH;
+	uint64_t done = 0, size;
+	int ret;
 
-	if (dofi_memory_copy_begin(path)) {
-		ret = copies(&path->process, wr->iov, 0, wr->remote.target, wr->length);
-		dofi_memory_copy_end(path);
-	}
+	do {
+		size = wr->length - done < PIECE ? wr->length - done : PIECE;
+		ret = -ESRCH;
+		if (dofi_memory_copy_begin(path)) {
+			ret = copies(&path->process, wr->iov, done, wr->remote.target + done, size);
+			dofi_memory_copy_end(path);
+		}
+		done += size;
+	} while (!ret && done < wr->length);
 	return ret;
 }
 
-static bool is_forbidden(int ret)
+static bool needs_ring(const struct dofi_memory_path *path, int ret)
 {
-	return ret == -EPERM || ret == -ENOSYS;
+	return ret == -EPERM || ret == -ENOSYS ||
+	       (ret == -ESRCH && dofi_memory_peer_is_hidden(path));
 }
 
 /* A request that consists of this operation alone is complete when the post returns. */
@@ -74,7 +83,7 @@ static uint32_t polls_of(const struct dofi_memory_path *path)
 	return atomic_load_explicit(&path->theirs->polls, memory_order_relaxed);
 }
 
-/* As a post, or 1: the ring has to carry it, because the kernel does not allow copies any more. */
+/* As a post, or 1: the ring has to carry it, because the kernel does not copy any more. */
 static ssize_t post_copy(struct dofi_ep *ep, struct dofi_wr *wr, copier *copies)
 {
 	struct dofi_memory_path *path = ep->memory;
@@ -93,7 +102,7 @@ static ssize_t post_copy(struct dofi_ep *ep, struct dofi_wr *wr, copier *copies)
 		finish_rdma(path, wr);
 		return 0;
 	}
-	if (is_forbidden(ret)) {
+	if (needs_ring(path, ret)) {
 		DOFI_LOG_I("%s: data of a connection go by rings from now on: %s", ep->obj.ia->name,
 			   strerror(-ret));
 		path->copies = false;

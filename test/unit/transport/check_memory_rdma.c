@@ -105,6 +105,41 @@ START_TEST(a_peer_that_is_dead)
 }
 END_TEST
 
+/* The kernel does not find it, because its first thread has ended. */
+START_TEST(the_ring_reaches_a_peer_that_is_hidden)
+{
+	path.pid = getpid();
+	copy_err = -ESRCH;
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, LENGTH)), 0);
+	ring_has(DOFI_CELL_WRITE);
+	ck_assert(!path.copies);
+	ck_assert_int_eq(path.fault, 0);
+}
+END_TEST
+
+START_TEST(a_long_copy_is_made_in_pieces)
+{
+	copy_length = 2 * COPY_PIECE + 8;
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, copy_length)), 0);
+	ck_assert_int_eq(copies, 3);
+	ck_assert_int_eq(request.wr.state, DOFI_WR_DONE);
+	copy_length = 2 * COPY_PIECE;
+	ck_assert_int_eq(dofi_memory_read(&ep, prepare(DOFI_OP_READ, copy_length)), 0);
+	ck_assert_int_eq(copies, 5);
+}
+END_TEST
+
+/* From then on the memory belongs to the target's program. */
+START_TEST(a_long_copy_stops_when_the_peer_is_over)
+{
+	copy_length = 3 * COPY_PIECE;
+	over_after = 2;
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, copy_length)), -FI_ENOTCONN);
+	ck_assert_int_eq(copies, 2);
+	ck_assert_uint_eq(segment.marks[0].copying, 0);
+}
+END_TEST
+
 START_TEST(memory_that_is_not_there)
 {
 	copy_err = -EFAULT;
@@ -347,6 +382,9 @@ int main(void)
 	tcase_add_loop_test(tcase, the_ring_carries_what_is_forbidden, 0, 2);
 	tcase_add_test(tcase, a_peer_that_is_over);
 	tcase_add_test(tcase, a_peer_that_is_dead);
+	tcase_add_test(tcase, the_ring_reaches_a_peer_that_is_hidden);
+	tcase_add_test(tcase, a_long_copy_is_made_in_pieces);
+	tcase_add_test(tcase, a_long_copy_stops_when_the_peer_is_over);
 	tcase_add_test(tcase, memory_that_is_not_there);
 	tcase_add_test(tcase, a_request_without_room_waits);
 	tcase_add_test(tcase, a_peer_that_polls_serves_its_box);

@@ -14,6 +14,7 @@ struct dofi_wr *done[PENDING];
 uint32_t ndone;
 int copies, copy_err;
 uint64_t copy_length = LENGTH;
+int over_after;
 uint32_t polls;
 enum dofi_box_state box_answer;
 int nasked;
@@ -31,14 +32,18 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of);
 static int copied(const struct dofi_remote_process *process, const struct iovec *iov, size_t skip,
 		  uint64_t address, size_t size)
 {
+	static size_t next;
+
 	ck_assert_ptr_eq(process, &path.process);
 	ck_assert_ptr_eq(iov, request.iov);
-	ck_assert_uint_eq(skip, 0);
-	ck_assert_uint_eq(address, TARGET);
-	ck_assert_uint_eq(size, copy_length);
+	ck_assert_uint_eq(skip, next);
+	ck_assert_uint_eq(address, TARGET + skip);
+	ck_assert_uint_eq(size, copy_length - skip < COPY_PIECE ? copy_length - skip : COPY_PIECE);
+	next = skip + size < copy_length ? skip + size : 0;
 	segment.marks[1].polls += polls;
 	ck_assert_uint_eq(segment.marks[0].copying, 1);
-	copies++;
+	if (++copies == over_after)
+		segment.marks[1].over = 1;
 	return copy_err;
 }
 

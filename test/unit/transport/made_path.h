@@ -17,9 +17,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PENDING 4u
-#define LENGTH  64u
-#define TARGET  0x1234000u /* of RDMA, in the peer's memory */
+#define PENDING    4u
+#define LENGTH     64u
+#define COPY_PIECE ((uint64_t)1 << 20) /* of a long copy */
+#define TARGET     0x1234000u          /* of RDMA, in the peer's memory */
 
 union made_request {
 	struct dofi_wr wr;
@@ -45,6 +46,7 @@ extern uint32_t ndone;
 /* Copies by the kernel: their number; what the next ones get and return. */
 extern int copies, copy_err;
 extern uint64_t copy_length;
+extern int over_after; /* so many copies the peer is over; 0: never */
 extern uint32_t polls; /* of the peer during a copy */
 
 /* Requests in the box: what becomes of them; their number. */
