@@ -86,6 +86,50 @@ generate() {
 		sort "$t_dir/once" | cmp - "$t_dir/a" && [ "$(grep -c '^# dat_conf' "$conf")" = 1 ]
 }
 
+# made_library NAME STATEMENT: makes a library whose loading executes the C statement
+made_library() {
+	mkdir -p "$t_dir/made"
+	printf '#include <stdlib.h>\n#include <unistd.h>\n%s\n' \
+		"__attribute__((constructor)) static void made(void) { $2; }" >"$t_dir/made.c"
+	cc -shared -fPIC -o "$t_dir/made/$1" "$t_dir/made.c"
+}
+
+# If libfabric offers nothing at this moment, or a provider of it crashes or hangs, the lines stay.
+generate_without_fabrics() {
+	sample
+	ends 0 generate --write && cp "$conf" "$t_dir/before" &&
+		FI_PROVIDER=vrebs ends 1 generate && t_says 'FI_PROVIDER=vrebs' &&
+		[ ! -s "$t_dir/o" ] && FI_PROVIDER=vrebs ends 1 generate --write &&
+		t_says 'nothing was changed' && cmp "$conf" "$t_dir/before"
+}
+
+generate_with_bad_provider() {
+	sample
+	ends 0 generate --write && cp "$conf" "$t_dir/before" && made_library bad-fi.so "$2" &&
+		FI_PROVIDER_PATH="$t_dir/made" ends 1 generate --write && t_says "$1" \
+		'cannot list its fabrics' 'nothing was changed' && cmp "$conf" "$t_dir/before"
+	got=$?
+	rm -f "$t_dir/made/bad-fi.so"
+	return $got
+}
+
+# No domain opens, because the key is missing. Later one of them opens, and the line of a domain
+# that is gone goes, as the lines of no other command do.
+generate_removes() {
+	sample
+	ends 0 add mine -p 'provider=tcp domain=lo' &&
+		ends 0 convert --write && ends 0 -F add ofa-v2-gone -p 'domain=gone' &&
+		ends 0 -F add -t ofa-v2-safe -p 'domain=safe' && cp "$conf" "$t_dir/before" &&
+		DAT_OFI_KEY_FILE="$t_dir/nokey" ends 1 generate --write &&
+		t_says 'ofa-v2-lo is left out, it does not open' 'there is no key' &&
+		cmp "$conf" "$t_dir/before" && ends 0 generate --write &&
+		t_says 'generate made before: ofa-v2-gone u2.0' &&
+		! grep -q '^ofa-v2-gone' "$conf" && grep -q '^ofa-v2-lo' "$conf" &&
+		grep -v '^ofa-v2-gone' "$t_dir/before" >"$t_dir/wanted" &&
+		! grep -v -x -F -f "$conf" "$t_dir/wanted" &&
+		[ "$(grep -c '^# dat_conf' "$conf")" = 1 ]
+}
+
 from_nothing() {
 	rm -f "$conf"
 	ends 0 generate --write && ends 0 check && [ "$(stat -c %a "$conf")" = 644 ]
@@ -154,6 +198,13 @@ t_try 'JSON' jq json
 t_run 'check opens each line, names the place and the repair' check
 t_run 'generate' generate
 t_run 'generate makes the file' from_nothing
+t_run 'generate fails without fabrics' generate_without_fabrics
+t_try 'generate fails if a provider crashes' cc generate_with_bad_provider 'signal 6' 'abort()'
+t_try 'generate fails if a provider ends it' cc generate_with_bad_provider \
+	'without a word' '_exit(3)'
+t_try 'generate fails if a provider hangs' cc generate_with_bad_provider \
+	'no answer within' 'for (;;) pause()'
+t_run 'generate removes its own lines only, and says so' generate_removes
 t_run 'convert' convert
 t_run 'add' add
 t_run 'remove' remove

@@ -23,6 +23,7 @@ struct conf_line {
 	struct datr_line entry;
 	char *wrong; /* the parser's message */
 	bool ours;   /* between the marks of dat_conf */
+	bool stale;  /* generate made it once, and has not made it again yet */
 };
 
 struct conf_file {
@@ -85,8 +86,9 @@ const char *conf_remedy(const struct conf_line *line, const char *log);
 /* ---- make.c ---- */
 
 /*
- * Replaces the lines between the marks by one for each fabric of this machine that opens with this
- * version of DAT.
+ * Adds a line for each domain of this machine that opens with this version of DAT, and removes the
+ * lines that an earlier call made for other domains. Reports both on standard error. -1 if no
+ * domain is there or opens, because a fault that passes must not empty the file.
  */
 int conf_generate(struct conf_file *file, unsigned int major);
 

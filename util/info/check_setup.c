@@ -15,39 +15,32 @@
 
 #include <rdma/fabric.h>
 
-#define MAX_FABRICS 64
-
 /* ---- fabrics ---- */
 
-static size_t list_fabrics(char *text, size_t size)
+/* Returns how many there are; -1 with util_error() set. */
+static int list_fabrics(char *text, size_t size)
 {
-	struct util_fabric list[MAX_FABRICS];
-	size_t count, used = 0;
+	struct util_fabrics fabrics;
+	size_t used = 0;
+	int ret = util_fabrics_list(&fabrics);
 
 	*text = '\0';
-	if (util_fabrics_list(list, MAX_FABRICS, &count))
-		return 0;
-	for (size_t i = 0; i < count && used < size; i++)
+	for (size_t i = 0; !ret && i < fabrics.count && used < size; i++)
 		used += (size_t)snprintf(text + used, size - used, "%s%s %s", i ? ", " : "",
-					 list[i].provider, list[i].domain);
-	return count;
+					 fabrics.list[i].provider, fabrics.list[i].domain);
+	ret = ret ? ret : (int)fabrics.count;
+	util_fabrics_free(&fabrics);
+	return ret;
 }
 
-void check_fabrics(struct check *check)
+/* Tells whether FI_PROVIDER=wish is the reason why there is no fabric. */
+static void say_none(struct check *check, const char *wish)
 {
-	const char *filter = getenv("FI_PROVIDER");
-	char *wish = filter && *filter ? strdup(filter) : NULL, text[1024];
-	size_t count = list_fabrics(text, sizeof(text));
+	char text[1024];
 
-	if (count) {
-		check_say(check, CHECK_OK, NULL, "%s%s: %s", wish ? "with FI_PROVIDER=" : "",
-			  wish ? wish : "libfabric has", text);
-		free(wish);
-		return;
-	}
 	/* Children query libfabric later, so they see the changed environment. */
 	unsetenv("FI_PROVIDER");
-	if (wish && list_fabrics(text, sizeof(text)))
+	if (wish && list_fabrics(text, sizeof(text)) > 0)
 		check_say(check, CHECK_FAIL, "unset it, or choose from what there is",
 			  "FI_PROVIDER=%s excludes all that could carry DAT: %s", wish, text);
 	else
@@ -58,6 +51,23 @@ void check_fabrics(struct check *check)
 			"libfabric has no fabric that can carry DAT");
 	if (wish)
 		setenv("FI_PROVIDER", wish, 1);
+}
+
+void check_fabrics(struct check *check)
+{
+	const char *filter = getenv("FI_PROVIDER");
+	char *wish = filter && *filter ? strdup(filter) : NULL, text[1024];
+	int count = list_fabrics(text, sizeof(text));
+
+	if (count > 0)
+		check_say(check, CHECK_OK, NULL, "%s%s: %s", wish ? "with FI_PROVIDER=" : "",
+			  wish ? wish : "libfabric has", text);
+	else if (count < 0)
+		check_say(check, CHECK_FAIL,
+			  "leave the provider out that crashes or hangs: FI_PROVIDER=^NAME", "%s",
+			  util_error());
+	else
+		say_none(check, wish);
 	free(wish);
 }
 

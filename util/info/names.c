@@ -46,19 +46,20 @@ int info_names_registered(struct info_names *names)
 	return 0;
 }
 
-/* The names that need no dat.conf line. */
-static int list_fabrics(struct info_names *names)
+/* The names that need no dat.conf line. Without them the others are still worth showing. */
+static void list_fabrics(struct info_names *names)
 {
-	struct util_fabric fabrics[INFO_MAX_NAMES];
+	struct util_fabrics fabrics;
 	char text[DAT_NAME_MAX_LENGTH];
-	size_t count;
-	int ret = util_fabrics_list(fabrics, INFO_MAX_NAMES, &count);
 
-	for (size_t i = 0; i < count; i++) {
-		snprintf(text, sizeof(text), "ofi-%s", fabrics[i].provider);
+	if (util_fabrics_list(&fabrics))
+		fprintf(stderr, "dat_info: names that need no line are left out: %s\n",
+			util_error());
+	for (size_t i = 0; i < fabrics.count; i++) {
+		snprintf(text, sizeof(text), "ofi-%s", fabrics.list[i].provider);
 		add_name(names, text, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_FALSE);
 	}
-	return ret;
+	util_fabrics_free(&fabrics);
 }
 
 int info_names_list(struct info_names *names, const char *asked)
@@ -67,8 +68,10 @@ int info_names_list(struct info_names *names, const char *asked)
 		return util_fail("--ia: names have at most %d characters", DAT_NAME_MAX_LENGTH - 1);
 	if (info_names_registered(names) && !asked)
 		return -1;
-	if (!asked)
-		return list_fabrics(names);
+	if (!asked) {
+		list_fabrics(names);
+		return 0;
+	}
 	/*
 	 * A registered name keeps its version and thread safety. An unknown name is opened as
 	 * programs would open it.
