@@ -40,6 +40,52 @@ options() {
 		ends 2 --dat 3.0 list
 }
 
+# An option that a command does not take is an error, and nothing is written.
+foreign_options() {
+	sample
+	cp "$conf" "$t_dir/before"
+	for words in 'n generate' 'n convert' 'n list' 'w add x' 'w remove good' 'F check' \
+		'F generate' 'j generate' 't list' 'd1.2 convert' 'px check' 'lx remove good' \
+		'nw generate' 'nw convert' 'tw convert'; do
+		# shellcheck disable=SC2086 # an option and a command with its name
+		ends 2 -$words && t_says 'does not apply to' || return
+	done
+	ends 2 -n -w generate && t_says '--dry-run does not apply to generate' &&
+		ends 2 add new --json && t_says '--json does not apply to add' &&
+		cmp "$conf" "$t_dir/before"
+}
+
+# A name without a line is reported, and the others are not removed then.
+missing_names() {
+	sample
+	cp "$conf" "$t_dir/before"
+	ends 1 check good nosuch off && t_says "$conf:2: good opens" \
+		'no line that registries would use for nosuch, off' &&
+		ends 1 check wish nosuch && t_says '1 of 1 lines' 'for nosuch' &&
+		ends 1 list good nosuch && t_says 'active good' 'no line for nosuch' &&
+		ends 0 list off && ends 1 -F remove good nosuch && t_says 'no line for nosuch' &&
+		ends 1 -d 1.2 list good && t_says 'of that version of DAT for good' &&
+		cmp "$conf" "$t_dir/before"
+}
+
+versions() {
+	sample
+	echo 'good u1.2 nonthreadsafe default libdatofi.so.1 ofi.1.2 "domain=lo" ""' >>"$conf"
+	ends 0 -d 1.2 list && t_says 'old' 'ib0' 'DAT 1.2' && ! grep 'DAT 2' "$t_dir/o" &&
+		ends 0 -F -d 1.2 remove good && [ "$(grep -c '^good u2.0' "$conf")" = 2 ] &&
+		! grep '^good u1.2' "$conf" && ends 0 -d 1.2 check old
+}
+
+# Force adds no line that registries would ignore.
+unparsable() {
+	sample
+	cp "$conf" "$t_dir/before"
+	ends 1 -F add '' && t_says 'field 1, IA name, is ""' &&
+		ends 1 -F add "$(printf '%300s' x)" && t_says 'expected 1 to 255 characters' &&
+		ends 1 -F add name -l '' && t_says 'field 5, library' &&
+		cmp "$conf" "$t_dir/before"
+}
+
 no_file() {
 	rm -f "$conf"
 	ends 1 list && t_says 'there is no' 'generate --write' && ends 1 check && ends 1 remove x &&
@@ -192,6 +238,10 @@ owner() {
 }
 
 t_run 'options and exit status' options
+t_run 'options that do not apply' foreign_options
+t_run 'names without a line' missing_names
+t_run 'lines of one version of DAT' versions
+t_run 'lines that registries would ignore' unparsable
 t_run 'a file that is not there' no_file
 t_run 'list' list
 t_try 'JSON' jq json

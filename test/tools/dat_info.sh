@@ -49,6 +49,20 @@ options() {
 		t_ends 1 "$info" -a "$(printf '%300s' x)"
 }
 
+# An option that has no effect is an error. --root names a folder that is there.
+foreign_options() {
+	for words in '-p 1 -j' '-p 1 -a loop' '-e -a loop' '-c -a loop' '--root /' \
+		'--root / -e' '-a loop --root /' '-f -j'; do
+		# shellcheck disable=SC2086 # options and their arguments
+		t_ends 2 "$info" $words && t_says 'does not apply to' || return
+	done
+	t_ends 2 "$info" -c -f && t_says '--check and --fingerprint exclude each other' &&
+		t_ends 2 "$info" -p 1 -e && t_says 'exclude each other' &&
+		t_ends 2 "$info" -c --root "$t_dir/nowhere" &&
+		t_says "--root $t_dir/nowhere: No such file" &&
+		t_ends 2 "$info" -f --root "$conf" && t_says 'not a directory'
+}
+
 interface() {
 	t_ends 0 "$info" -a loop && narrow &&
 		t_says 'runs on libfabric tcp, msg endpoints, domain lo' \
@@ -474,6 +488,7 @@ nobody_can() {
 }
 
 t_run 'options and exit status' options
+t_run 'options that do not apply' foreign_options
 t_run 'one interface' interface
 t_run 'candidates that are refused' refused
 t_run 'all interfaces' all

@@ -18,6 +18,9 @@
 
 static _Thread_local char error_text[1024];
 
+/* A bit for each row of the table of options. */
+static uint64_t opts_given;
+
 int util_fail(const char *fmt, ...)
 {
 	/* A copy first, because the old text may be one of the arguments. */
@@ -250,8 +253,29 @@ int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t co
 		}
 		if (apply(&opts[found], optarg))
 			return -1;
+		opts_given |= UINT64_C(1) << found;
 	}
 	*first_p = optind;
+	return 0;
+}
+
+static bool is_word_of(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (; *words; words += strcspn(words, " "), words += strspn(words, " ")) {
+		if (strcspn(words, " ") == len && !strncmp(words, word, len))
+			return true;
+	}
+	return false;
+}
+
+int util_opt_check(const struct util_opt *opts, size_t count, const char *allowed, const char *mode)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (opts_given & UINT64_C(1) << i && !is_word_of(allowed, opts[i].name))
+			return util_fail("--%s does not apply to %s", opts[i].name, mode);
+	}
 	return 0;
 }
 

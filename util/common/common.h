@@ -95,6 +95,12 @@ struct util_opt {
 
 /* The operands begin at argv[*first_p]. -1 with util_error() set if the command line is wrong. */
 int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t count, int *first_p);
+/*
+ * Fails if an option was given whose name is not among the words of `allowed`. `mode` is the
+ * command or option that chose what the program does.
+ */
+int util_opt_check(const struct util_opt *opts, size_t count, const char *allowed,
+		   const char *mode);
 void util_opt_help(const struct util_opt *opts, size_t count);
 
 /* JSON, written at once. A key of NULL makes an element of an array. */

@@ -47,7 +47,13 @@ void conf_file_free(struct conf_file *file);
 int conf_file_write(struct conf_file *file);
 void conf_file_print(const struct conf_file *file, FILE *out);
 
-/* Adds lines between the marks, which are made if there are none. */
+/* Fails, with the parser's reason, if registries would ignore the line. */
+int conf_check_text(const char *text);
+
+/*
+ * Adds a line between the marks, which are made if there are none. Fails as conf_check_text()
+ * does.
+ */
 int conf_file_add(struct conf_file *file, const char *text);
 void conf_file_remove(struct conf_file *file, size_t at);
 int conf_file_replace(struct conf_file *file, size_t at, const char *text);

@@ -9,11 +9,13 @@
 
 static const char *const generations[] = {"2.0", "1.2", NULL};
 
+#define ANY_GENERATION UINT32_MAX
+
 static struct {
 	const char *file, *library, *parameters;
 	uint32_t generation;
 	bool thread_safe, write, dry, force, json, help, version;
-} options;
+} options = {.generation = ANY_GENERATION};
 
 static const struct util_opt option_table[] = {
 	UTIL_HEADING("Options:"),
@@ -21,9 +23,10 @@ static const struct util_opt option_table[] = {
 		    "this file, not the one that registries read"),
 	UTIL_FLAG('w', "write", &options.write, "generate, convert: change the file"),
 	UTIL_FLAG('n', "dry-run", &options.dry, "add, remove: print the new file, change nothing"),
-	UTIL_FLAG('F', "force", &options.force, "lines of others, too; lines that do not open"),
-	UTIL_CHOICE('d', "dat", &options.generation, "VERSION", "of DAT, 2.0 (default) or 1.2",
-		    generations),
+	UTIL_FLAG('F', "force", &options.force,
+		  "convert, remove: lines of others; add: any line"),
+	UTIL_CHOICE('d', "dat", &options.generation, "VERSION",
+		    "new lines: 2.0 (default), 1.2; or only its lines", generations),
 	UTIL_STRING('p', "parameters", &options.parameters, "TEXT",
 		    "add: such as \"provider=tcp\""),
 	UTIL_STRING('l', "library", &options.library, "FILE", "add: another provider library"),
@@ -37,7 +40,7 @@ static void usage(void)
 {
 	printf("Usage: dat_conf [OPTION]... COMMAND [NAME]...\n"
 	       "Shows, checks and changes dat.conf, the file with the names of DAT interfaces.\n\n"
-	       "  list                what each line stands for\n"
+	       "  list [NAME...]      what each line stands for\n"
 	       "  check [NAME...]     open what each line names; what is wrong, what to do\n"
 	       "  generate            lines for all fabrics of this machine that open\n"
 	       "  convert             lines for libdatofi from lines for OFED's libraries\n"
@@ -45,19 +48,68 @@ static void usage(void)
 	       "  remove NAME...      lines\n\n"
 	       "It changes the lines that it made itself, between two marks, unless forced.\n");
 	util_opt_help(option_table, UTIL_ARRAY_LEN(option_table));
-	printf("\nExit status: 0 all is well, 1 a line is wrong or the command failed, "
-	       "2 wrong\ncommand line.\n");
+	printf("\nExit status: 0 all is well, 1 a line is wrong, a name has no line or the "
+	       "command\nfailed, 2 wrong command line.\n");
+}
+
+/* The version of DAT of new lines. */
+static unsigned int new_major(void)
+{
+	return options.generation == 1 ? 1 : 2;
+}
+
+/* A line that is wrong has no version. */
+static bool of_version(const struct conf_line *line)
+{
+	return options.generation == ANY_GENERATION || line->kind != CONF_ENTRY ||
+	       line->entry.info.dapl_version_major == new_major();
+}
+
+static bool has_name(const struct conf_line *line, const char *name)
+{
+	return line->kind == CONF_ENTRY && !strcmp(line->entry.info.ia_name, name);
 }
 
 static bool asked_for(const struct conf_line *line, char **names)
 {
+	if (!of_version(line))
+		return false;
 	if (!*names)
 		return true;
 	for (; *names; names++) {
-		if (line->kind == CONF_ENTRY && !strcmp(line->entry.info.ia_name, *names))
+		if (has_name(line, *names))
 			return true;
 	}
 	return false;
+}
+
+static bool is_entry(const struct conf_line *line)
+{
+	return line->kind == CONF_ENTRY;
+}
+
+/* Fails if one of the names has no line that fits. */
+static int need_names(const struct conf_file *file, char **names,
+		      bool (*fits)(const struct conf_line *line))
+{
+	char missing[512] = "";
+
+	for (; *names; names++) {
+		size_t used = strlen(missing), at = 0;
+
+		while (at < file->count &&
+		       !(has_name(&file->lines[at], *names) && of_version(&file->lines[at]) &&
+			 fits(&file->lines[at])))
+			at++;
+		if (at == file->count)
+			snprintf(missing + used, sizeof(missing) - used, "%s%s", used ? ", " : "",
+				 *names);
+	}
+	if (!*missing)
+		return 0;
+	return util_fail("%s has no line%s%s for %s", file->path,
+			 options.generation == ANY_GENERATION ? "" : " of that version of DAT",
+			 fits == is_entry ? "" : " that registries would use", missing);
 }
 
 static int need_file(const struct conf_file *file)
@@ -156,7 +208,7 @@ static int do_list(struct conf_file *file, char **names)
 	}
 	if (options.json)
 		end_json(&json);
-	return 0;
+	return need_names(file, names, is_entry);
 }
 
 /* ---- check ---- */
@@ -218,6 +270,7 @@ static int do_check(struct conf_file *file, char **names)
 {
 	struct util_json json = {.out = stdout};
 	size_t looked = 0, wrong = 0;
+	int missing;
 
 	if (need_file(file))
 		return -1;
@@ -233,12 +286,11 @@ static int do_check(struct conf_file *file, char **names)
 	}
 	if (options.json)
 		end_json(&json);
-	if (!looked && *names)
-		return util_fail("%s has no line for %s that registries would use", file->path,
-				 *names);
+	missing = need_names(file, names, conf_is_active);
 	if (wrong)
-		return util_fail("%zu of %zu lines of %s do not work", wrong, looked, file->path);
-	return 0;
+		return util_fail("%zu of %zu lines of %s do not work%s%s", wrong, looked,
+				 file->path, missing ? "; " : "", missing ? util_error() : "");
+	return missing;
 }
 
 /* ---- changes ---- */
@@ -254,7 +306,7 @@ static int finish(struct conf_file *file, bool write)
 static int do_generate(struct conf_file *file, char **names)
 {
 	(void)names;
-	if (conf_generate(file, options.generation ? 1 : 2))
+	if (conf_generate(file, new_major()))
 		return -1;
 	return finish(file, options.write);
 }
@@ -269,9 +321,7 @@ static int do_convert(struct conf_file *file, char **names)
 
 static int do_remove(struct conf_file *file, char **names)
 {
-	size_t removed = 0;
-
-	if (need_file(file))
+	if (need_file(file) || need_names(file, names, is_entry))
 		return -1;
 	for (size_t i = file->count; i-- > 0;) {
 		if (i >= file->count || file->lines[i].kind != CONF_ENTRY ||
@@ -282,10 +332,7 @@ static int do_remove(struct conf_file *file, char **names)
 					 "removes it all the same",
 					 file->path, i + 1, file->lines[i].entry.info.ia_name);
 		conf_file_remove(file, i);
-		removed++;
 	}
-	if (!removed)
-		return util_fail("%s has no line for %s", file->path, *names);
 	return finish(file, !options.dry);
 }
 
@@ -328,8 +375,8 @@ static int do_add(struct conf_file *file, char **names)
 		.name = *names,
 		.library = options.library,
 		.parameters = options.parameters ? options.parameters : "",
-		.major = options.generation ? 1 : 2,
-		.minor = options.generation ? 2 : 0,
+		.major = new_major(),
+		.minor = new_major() == 1 ? 2 : 0,
 		.thread_safe = options.thread_safe,
 	};
 	char *text;
@@ -343,7 +390,9 @@ static int do_add(struct conf_file *file, char **names)
 	text = conf_format(&fields);
 	if (!text)
 		return util_fail("out of memory");
-	ret = add_line(file, *names, text);
+	ret = conf_check_text(text);
+	if (!ret)
+		ret = add_line(file, *names, text);
 	free(text);
 	return ret;
 }
@@ -352,9 +401,14 @@ static const struct command {
 	const char *name;
 	int (*run)(struct conf_file *file, char **names);
 	int least, most; /* number of names; -1: any */
+	const char *options;
 } commands[] = {
-	{"list", do_list, 0, -1},      {"check", do_check, 0, -1}, {"generate", do_generate, 0, 0},
-	{"convert", do_convert, 0, 0}, {"add", do_add, 1, 1},      {"remove", do_remove, 1, -1},
+	{"list", do_list, 0, -1, "file dat json"},
+	{"check", do_check, 0, -1, "file dat json"},
+	{"generate", do_generate, 0, 0, "file dat write"},
+	{"convert", do_convert, 0, 0, "file force write"},
+	{"add", do_add, 1, 1, "file force dry-run dat library parameters threadsafe"},
+	{"remove", do_remove, 1, -1, "file force dry-run dat"},
 };
 
 static const struct command *find_command(int argc, char **argv, int first)
@@ -377,7 +431,10 @@ static const struct command *find_command(int argc, char **argv, int first)
 						     : "no names");
 			return NULL;
 		}
-		return command;
+		return util_opt_check(option_table, UTIL_ARRAY_LEN(option_table), command->options,
+				      command->name)
+			       ? NULL
+			       : command;
 	}
 	util_fail("%s is no command", argv[first]);
 	return NULL;

@@ -101,10 +101,26 @@ static size_t find_mark(const struct conf_file *file, const char *mark)
 	return at;
 }
 
+int conf_check_text(const char *text)
+{
+	struct conf_line line;
+	int ret = parse(&line, text);
+
+	if (ret)
+		return ret;
+	if (line.kind != CONF_ENTRY)
+		ret = util_fail("registries would not accept the line: %s",
+				line.wrong ? line.wrong : "it is empty or a comment");
+	free_line(&line);
+	return ret;
+}
+
 int conf_file_add(struct conf_file *file, const char *text)
 {
 	size_t end = find_mark(file, MARK_END);
 
+	if (conf_check_text(text))
+		return -1;
 	if (end == file->count && (insert(file, file->count, MARK_BEGIN, false) ||
 				   insert(file, file->count, MARK_END, false)))
 		return -1;

@@ -109,8 +109,6 @@ bool conf_try_text(const char *text, struct util_answer *answer)
 		answer->text = strdup(util_error());
 	/* Line 1: line 0 is the mark. */
 	ok = file.count > 1 && conf_is_active(&file.lines[1]) && conf_try(&file.lines[1], answer);
-	if (file.count > 1 && file.lines[1].wrong)
-		answer->text = strdup(file.lines[1].wrong);
 	conf_file_free(&file);
 	return ok;
 }

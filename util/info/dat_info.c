@@ -3,13 +3,17 @@
 #include "info/info.h"
 #include "info/process.h"
 
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
 /* Beside the exit statuses of all tools. */
 #define EXIT_WARNED 3
 
 static struct {
-	bool json, check, fingerprint, variables, help, version;
+	bool json, check, fingerprint, variables, counters, help, version;
 	const char *ia, *root;
-	uint32_t process;
+	uint32_t process; /* 0: none; counters: whether there is one */
 } options;
 
 static const struct util_opt option_table[] = {
@@ -36,6 +40,12 @@ static void usage(void)
 	printf("\nExit status: 0 an interface opened or the process answered, 1 not so,\n"
 	       "2 wrong command line; with --check: 0 all is well, 1 something fails,\n"
 	       "3 there are warnings; with --fingerprint: 0 all interfaces opened, 1 not so.\n");
+}
+
+static int show_variables(void)
+{
+	info_env_show(options.json);
+	return UTIL_EXIT_OK;
 }
 
 static int show_checks(void)
@@ -80,28 +90,69 @@ static int show_process(void)
 	return UTIL_EXIT_FAILED;
 }
 
+/* What the program does; the options of each that choose no other. */
+static const struct mode {
+	const bool *chosen; /* NULL: no option chooses it */
+	const char *name, *options;
+	int (*run)(void);
+} modes[] = {
+	{&options.variables, "--environment", "environment json", show_variables},
+	{&options.check, "--check", "check json root", show_checks},
+	{&options.fingerprint, "--fingerprint", "fingerprint ia root", show_fingerprint},
+	{&options.counters, "--process", "process", show_process},
+	{NULL, "the list of interfaces", "ia json", show_interfaces},
+};
+
+static int check_root(void)
+{
+	struct stat stat_;
+
+	if (!options.root)
+		return 0;
+	if (stat(options.root, &stat_))
+		return util_fail("--root %s: %s", options.root, strerror(errno));
+	return S_ISDIR(stat_.st_mode) ? 0 : util_fail("--root %s: not a directory", options.root);
+}
+
+/* NULL with util_error() set if the options contradict each other. */
+static const struct mode *find_mode(void)
+{
+	const struct mode *mode = NULL;
+
+	options.counters = options.process;
+	for (const struct mode *next = modes; next < modes + UTIL_ARRAY_LEN(modes); next++) {
+		bool chosen = next->chosen ? *next->chosen : !mode;
+
+		if (chosen && mode) {
+			util_fail("%s and %s exclude each other", mode->name, next->name);
+			return NULL;
+		}
+		mode = chosen ? next : mode;
+	}
+	return util_opt_check(option_table, UTIL_ARRAY_LEN(option_table), mode->options,
+			      mode->name) ||
+			       check_root()
+		       ? NULL
+		       : mode;
+}
+
 int main(int argc, char **argv)
 {
+	const struct mode *mode = NULL;
 	int first;
+	bool wrong = util_opt_parse(argc, argv, option_table, UTIL_ARRAY_LEN(option_table), &first);
 
-	if (util_opt_parse(argc, argv, option_table, UTIL_ARRAY_LEN(option_table), &first) ||
-	    (first < argc && util_fail("%s: what should that be?", argv[first])) ||
-	    (options.fingerprint && options.json &&
-	     util_fail("--fingerprint and --json exclude each other"))) {
-		fprintf(stderr, "dat_info: %s; dat_info --help lists the options\n", util_error());
-		return UTIL_EXIT_USAGE;
-	}
-	if (options.help || options.version) {
+	if (!wrong && first < argc)
+		wrong = util_fail("%s: what should that be?", argv[first]);
+	if (!wrong && (options.help || options.version)) {
 		options.help ? usage() : util_print_version("dat_info");
 		return UTIL_EXIT_OK;
 	}
-	if (options.variables) {
-		info_env_show(options.json);
-		return UTIL_EXIT_OK;
+	if (!wrong)
+		mode = find_mode();
+	if (!mode) {
+		fprintf(stderr, "dat_info: %s; dat_info --help lists the options\n", util_error());
+		return UTIL_EXIT_USAGE;
 	}
-	if (options.check)
-		return show_checks();
-	if (options.fingerprint)
-		return show_fingerprint();
-	return options.process ? show_process() : show_interfaces();
+	return mode->run();
 }
