@@ -132,6 +132,28 @@ generate() {
 		sort "$t_dir/once" | cmp - "$t_dir/a" && [ "$(grep -c '^# dat_conf' "$conf")" = 1 ]
 }
 
+# A line that opens, though the provider ignores a part of it. Its other messages are no warnings.
+warnings() {
+	echo 'typo u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "provider=tcp domian=lo" ""' \
+		>"$conf"
+	ends 3 check && t_says "$conf:1: typo opens, with warnings:" \
+		'domian=lo is ignored, no such parameter; is domain meant?' \
+		'1 of 1 lines' 'open with warnings' && ends 0 -n add new -p 'domian=lo' &&
+		t_says 'domian=lo is ignored' || return
+	sample
+	DAT_OFI_LOG=debug ends 0 check good && DAT_OFI_LGO=2 ends 3 check good &&
+		t_says 'DAT_OFI_LGO has no meaning' && DAT_OFI_LOG=off ends 1 check wish &&
+		! grep 'no fabric can be used' "$t_dir/o"
+}
+
+warnings_json() {
+	warnings || return
+	echo 'typo u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "domian=lo" ""' >>"$conf"
+	ends 3 -j check typo good && jq -e '(.lines[0].warnings | length == 0) and
+		(.lines[2].warnings | length == 1) and (.lines[2].warnings[0] |
+		contains("is domain meant?"))' "$t_dir/o"
+}
+
 # made_library NAME STATEMENT: makes a library whose loading executes the C statement
 made_library() {
 	mkdir -p "$t_dir/made"
@@ -246,6 +268,8 @@ t_run 'a file that is not there' no_file
 t_run 'list' list
 t_try 'JSON' jq json
 t_run 'check opens each line, names the place and the repair' check
+t_run 'check shows warnings' warnings
+t_try 'check shows warnings as JSON' jq warnings_json
 t_run 'generate' generate
 t_run 'generate makes the file' from_nothing
 t_run 'generate fails without fabrics' generate_without_fabrics

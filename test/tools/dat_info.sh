@@ -70,6 +70,26 @@ interface() {
 		'registration none'
 }
 
+# An interface that opens, though the provider ignores a parameter and a variable
+warnings() {
+	echo 'typo u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "provider=tcp domian=lo" ""' \
+		>"$t_dir/typo.conf"
+	set -- env DAT_OVERRIDE="$t_dir/typo.conf" DAT_OFI_LGO=2
+	t_ends 0 "$@" "$info" -a typo && narrow && t_says 'typo runs on' \
+		'domian=lo is ignored, no such parameter; is domain meant?' \
+		'DAT_OFI_LGO has no meaning' &&
+		[ "$(grep -c '^  warning  ' "$t_dir/o")" = 2 ] &&
+		t_ends 0 env DAT_OFI_LOG=info "$info" -a loop &&
+		! grep '^  warning' "$t_dir/o"
+}
+
+warnings_json() {
+	warnings && t_ends 0 env DAT_OVERRIDE="$t_dir/typo.conf" "$info" -j -a typo &&
+		jq -e '.interfaces[0].warnings | length == 1' "$t_dir/o" &&
+		t_ends 0 "$info" -j -a loop &&
+		jq -e '.interfaces[0].warnings | length == 0' "$t_dir/o"
+}
+
 # The test provider offers several cards in any network.
 refused() {
 	cards='provider=sham domain=cxi'
@@ -309,6 +329,24 @@ ud_as_told() {
 	fi
 }
 
+# Words that the provider does not know, in variables and in parameters
+unknown_words() {
+	new_root
+	cat >"$t_dir/words.conf" <<-EOF
+	typo u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "provider=tcp domian=lo" ""
+	good u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "Provider=tcp  spin_us=1" ""
+	ofed u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "lo 0" ""
+	else u2.0 nonthreadsafe default libdat2.so.2 other.2.0 "odd=1" ""
+	EOF
+	checked DAT_OVERRIDE="$t_dir/words.conf" && t_says \
+		'ok variables no variable DAT_OFI_* is unknown' \
+		"warn dat.conf $t_dir/words.conf:1: typo: domian=lo is ignored" &&
+		[ "$(grep -c '^warn  dat.conf .*words.conf' "$t_dir/o")" = 1 ] &&
+		[ "$got" != 0 ] && checked DAT_OFI_LGO=2 DAT_OFI_SPIN_US=7 &&
+		t_says 'warn variables DAT_OFI_LGO is set and has no meaning' 'dat_info -e' &&
+		[ "$(grep -c '^warn  variables' "$t_dir/o")" = 1 ] && [ "$got" != 0 ]
+}
+
 # Each check fails on a machine with an old kernel, a card without its file in /dev, a small limit
 # of locked memory and no service.
 broken() {
@@ -490,6 +528,8 @@ nobody_can() {
 t_run 'options and exit status' options
 t_run 'options that do not apply' foreign_options
 t_run 'one interface' interface
+t_run 'warnings of an interface that opens' warnings
+t_try 'warnings as JSON' jq warnings_json
 t_run 'candidates that are refused' refused
 t_run 'all interfaces' all
 t_try 'JSON' jq json
@@ -512,6 +552,7 @@ t_run 'checks: the rest' rest
 t_run 'checks: links of libraries' links
 t_run 'checks: names of interfaces' names
 t_run 'checks: variables of Intel MPI' intel_mpi
+t_run 'checks: words that are unknown' unknown_words
 t_run 'checks: copies between processes' copies
 t_run 'checks: key' keys
 t_run 'checks: a key that is not used' bad_keys

@@ -75,6 +75,39 @@ static void run_child(util_child_work work, const void *arg, int out, int err)
 	_exit(ok ? 0 : 1);
 }
 
+/* The prefixes of the provider and of the registries. */
+static bool is_of_dat(const char *line)
+{
+	static const char *const prefixes[] = {"dat-ofi: ", "libdat2: ", "libdat: "};
+
+	for (size_t i = 0; i < UTIL_ARRAY_LEN(prefixes); i++) {
+		if (!strncmp(line, prefixes[i], strlen(prefixes[i])))
+			return true;
+	}
+	return false;
+}
+
+static void find_warnings(struct util_answer *answer)
+{
+	char *end = answer->log ? malloc(answer->log_len + 1) : NULL;
+
+	answer->warnings = end;
+	for (const char *line = answer->log; end && *line;) {
+		size_t len = strcspn(line, "\n");
+
+		len += line[len] == '\n';
+		if (is_of_dat(line))
+			end = mempcpy(end, line, len);
+		line += len;
+	}
+	if (end)
+		*end = '\0';
+	if (end == answer->warnings) {
+		free(answer->warnings);
+		answer->warnings = NULL;
+	}
+}
+
 int util_ask_child(util_child_work work, const void *arg, struct util_answer *answer)
 {
 	int out[2], err[2], status = 1;
@@ -105,6 +138,7 @@ int util_ask_child(util_child_work work, const void *arg, struct util_answer *an
 	}
 	close(out[0]);
 	close(err[0]);
+	find_warnings(answer);
 	if (child < 0)
 		return util_fail("cannot start a process that tries it: %s", strerror(errno));
 	answer->ok = WIFEXITED(status) && !WEXITSTATUS(status);
@@ -114,8 +148,26 @@ int util_ask_child(util_child_work work, const void *arg, struct util_answer *an
 	return 0;
 }
 
+int util_ask_child_at(const char *level, util_child_work work, const void *arg,
+		      struct util_answer *answer)
+{
+	const char *set = getenv("DAT_OFI_LOG");
+	char *before = set ? strdup(set) : NULL;
+	int ret;
+
+	setenv("DAT_OFI_LOG", level, 1);
+	ret = util_ask_child(work, arg, answer);
+	if (before)
+		setenv("DAT_OFI_LOG", before, 1);
+	else
+		unsetenv("DAT_OFI_LOG");
+	free(before);
+	return ret;
+}
+
 void util_answer_free(struct util_answer *answer)
 {
+	free(answer->warnings);
 	free(answer->text);
 	free(answer->log);
 }

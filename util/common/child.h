@@ -15,6 +15,8 @@
 /* The output of a child: its answer, and what libraries printed meanwhile. */
 struct util_answer {
 	char *text, *log;
+	char *warnings; /* the lines of the log that DAT's libraries wrote, NULL if there are none
+			 */
 	size_t text_len, log_len;
 	bool ok; /* the result of the work */
 	bool late;
@@ -27,6 +29,13 @@ typedef bool (*util_child_work)(FILE *out, const void *arg);
  * ended it. The caller frees the answer by util_answer_free() in any case.
  */
 int util_ask_child(util_child_work work, const void *arg, struct util_answer *answer);
+
+/*
+ * The same, with DAT_OFI_LOG=level in the child. At the level "warn" the provider's lines of the
+ * log are warnings and errors.
+ */
+int util_ask_child_at(const char *level, util_child_work work, const void *arg,
+		      struct util_answer *answer);
 void util_answer_free(struct util_answer *answer);
 
 /* Why there is no answer: the child's text, or that it took too long. */

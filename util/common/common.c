@@ -356,6 +356,18 @@ void util_json_string(struct util_json *json, const char *key, const char *value
 	json_quoted(json->out, value);
 }
 
+void util_json_lines(struct util_json *json, const char *key, const char *text)
+{
+	char *copy = text ? strdup(text) : NULL, *save = NULL;
+
+	util_json_open(json, key, '[');
+	for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		util_json_string(json, NULL, line);
+	util_json_close(json, ']');
+	free(copy);
+}
+
 void util_json_integer(struct util_json *json, const char *key, uint64_t value)
 {
 	json_lead(json, key);

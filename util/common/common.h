@@ -15,6 +15,7 @@ enum {
 	UTIL_EXIT_OK,
 	UTIL_EXIT_FAILED,
 	UTIL_EXIT_USAGE,
+	UTIL_EXIT_WARNED, /* of checks: nothing fails, but there are warnings */
 };
 
 /*
@@ -121,6 +122,8 @@ void util_json_close(struct util_json *json, char bracket);
 /* Adds an element of an array that a child has written, with line breaks and indentation. */
 void util_json_element(struct util_json *json, const char *text);
 void util_json_string(struct util_json *json, const char *key, const char *value);
+/* An array of the lines of the text; NULL: an empty one. */
+void util_json_lines(struct util_json *json, const char *key, const char *text);
 void util_json_integer(struct util_json *json, const char *key, uint64_t value);
 void util_json_real(struct util_json *json, const char *key, double value);
 void util_json_bool(struct util_json *json, const char *key, bool value);

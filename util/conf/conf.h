@@ -77,7 +77,10 @@ char *conf_format(const struct conf_fields *fields);
 
 struct util_answer;
 
-/* Opens the interface of the line, in a child, as if the line were alone in the file. */
+/*
+ * Opens the interface of the line, in a child, as if the line were alone in the file. If it opens,
+ * the answer has the warnings.
+ */
 bool conf_try(const struct conf_line *line, struct util_answer *answer);
 
 /* The same for a text that is not in a file yet. */

@@ -23,8 +23,7 @@ static const struct util_opt option_table[] = {
 		    "this file, not the one that registries read"),
 	UTIL_FLAG('w', "write", &options.write, "generate, convert: change the file"),
 	UTIL_FLAG('n', "dry-run", &options.dry, "add, remove: print the new file, change nothing"),
-	UTIL_FLAG('F', "force", &options.force,
-		  "convert, remove: lines of others; add: any line"),
+	UTIL_FLAG('F', "force", &options.force, "convert, remove: lines of others; add: any line"),
 	UTIL_CHOICE('d', "dat", &options.generation, "VERSION",
 		    "new lines: 2.0 (default), 1.2; or only its lines", generations),
 	UTIL_STRING('p', "parameters", &options.parameters, "TEXT",
@@ -49,7 +48,8 @@ static void usage(void)
 	       "It changes the lines that it made itself, between two marks, unless forced.\n");
 	util_opt_help(option_table, UTIL_ARRAY_LEN(option_table));
 	printf("\nExit status: 0 all is well, 1 a line is wrong, a name has no line or the "
-	       "command\nfailed, 2 wrong command line.\n");
+	       "command\nfailed, 2 wrong command line, 3 all lines open, some with "
+	       "warnings.\n");
 }
 
 /* The version of DAT of new lines. */
@@ -220,15 +220,18 @@ static void text_verdict(const struct conf_file *file, size_t at, bool ok,
 	const char *name = line->kind == CONF_ENTRY ? line->entry.info.ia_name : "";
 
 	if (ok)
-		printf("%s:%zu: %s opens\n", file->path, at + 1, name);
+		printf("%s:%zu: %s opens%s\n", file->path, at + 1, name,
+		       answer->warnings ? ", with warnings:" : "");
 	else
 		printf("%s:%zu: %s%s\n", file->path, at + 1, name,
 		       line->kind == CONF_ENTRY ? " does not open:" : "this is wrong:");
 	if (first)
 		printf("    it is tried only when line %zu does not open\n",
 		       (size_t)(first - file->lines) + 1);
-	if (ok)
+	if (ok) {
+		util_write_log(stdout, answer->warnings);
 		return;
+	}
 	printf("    ");
 	util_write_wrapped(stdout, 4, 6, why);
 	util_write_log(stdout, answer->log);
@@ -246,30 +249,33 @@ static void json_verdict(struct util_json *json, const struct conf_file *file, s
 		util_json_string(json, "reason", why);
 	if (!ok)
 		util_json_string(json, "remedy", conf_remedy(&file->lines[at], answer->log));
+	util_json_lines(json, "warnings", ok ? answer->warnings : NULL);
 	util_json_string(json, "log", answer->log ? answer->log : "");
 	util_json_close(json, '}');
 }
 
-/* Reports on one line. True when it works. */
-static bool check_line(struct util_json *json, const struct conf_file *file, size_t at)
+/* Reports on one line. */
+static int check_line(struct util_json *json, const struct conf_file *file, size_t at)
 {
 	const struct conf_line *line = &file->lines[at];
 	struct util_answer answer = {.ok = false};
 	bool ok = line->kind == CONF_ENTRY && conf_try(line, &answer);
 	const char *why = line->kind == CONF_WRONG ? line->wrong : util_answer_failure(&answer);
+	bool ok_warned;
 
 	if (options.json)
 		json_verdict(json, file, at, ok, &answer, why);
 	else
 		text_verdict(file, at, ok, &answer, why);
+	ok_warned = ok && answer.warnings;
 	util_answer_free(&answer);
-	return ok;
+	return ok_warned ? UTIL_EXIT_WARNED : ok ? UTIL_EXIT_OK : UTIL_EXIT_FAILED;
 }
 
 static int do_check(struct conf_file *file, char **names)
 {
 	struct util_json json = {.out = stdout};
-	size_t looked = 0, wrong = 0;
+	size_t looked = 0, count[UTIL_EXIT_WARNED + 1] = {0}, wrong, warned;
 	int missing;
 
 	if (need_file(file))
@@ -282,15 +288,20 @@ static int do_check(struct conf_file *file, char **names)
 		if ((!conf_is_active(line) && line->kind != CONF_WRONG) || !asked_for(line, names))
 			continue;
 		looked++;
-		wrong += !check_line(&json, file, i);
+		count[check_line(&json, file, i)]++;
 	}
 	if (options.json)
 		end_json(&json);
+	wrong = count[UTIL_EXIT_FAILED];
+	warned = count[UTIL_EXIT_WARNED];
 	missing = need_names(file, names, conf_is_active);
 	if (wrong)
 		return util_fail("%zu of %zu lines of %s do not work%s%s", wrong, looked,
 				 file->path, missing ? "; " : "", missing ? util_error() : "");
-	return missing;
+	if (missing || !warned)
+		return missing;
+	util_fail("%zu of %zu lines of %s open with warnings", warned, looked, file->path);
+	return UTIL_EXIT_WARNED;
 }
 
 /* ---- changes ---- */
@@ -363,6 +374,8 @@ static int add_line(struct conf_file *file, const char *name, const char *text)
 		ret = util_fail("%s does not open: %s; --force adds it all the same", name,
 				util_answer_failure(&answer));
 	}
+	if (opens)
+		util_write_log(stderr, answer.warnings);
 	util_answer_free(&answer);
 	if (ret || conf_file_add(file, text))
 		return -1;
@@ -399,6 +412,7 @@ static int do_add(struct conf_file *file, char **names)
 
 static const struct command {
 	const char *name;
+	/* -1 with util_error() set, or an exit status */
 	int (*run)(struct conf_file *file, char **names);
 	int least, most; /* number of names; -1: any */
 	const char *options;
@@ -453,7 +467,7 @@ static int run(const struct command *command, char **names)
 		return UTIL_EXIT_OK;
 	fflush(stdout);
 	fprintf(stderr, "dat_conf: %s\n", util_error());
-	return UTIL_EXIT_FAILED;
+	return ret < 0 ? UTIL_EXIT_FAILED : ret;
 }
 
 int main(int argc, char **argv)

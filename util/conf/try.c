@@ -89,14 +89,25 @@ static bool open_line(FILE *out, const void *arg)
 	return false;
 }
 
-bool conf_try(const struct conf_line *line, struct util_answer *answer)
+static bool try_at(const char *level, const struct conf_line *line, struct util_answer *answer)
 {
-	if (!util_ask_child(open_line, line, answer))
+	if (!util_ask_child_at(level, open_line, line, answer))
 		return answer->ok;
 	/* The caller gets the reason from the answer. */
 	free(answer->text);
 	answer->text = strdup(util_error());
 	return false;
+}
+
+/* If the line does not open, the user's own level of the log may tell more. */
+bool conf_try(const struct conf_line *line, struct util_answer *answer)
+{
+	const char *level = getenv("DAT_OFI_LOG");
+
+	if (try_at("warn", line, answer) || answer->late || !level)
+		return answer->ok;
+	util_answer_free(answer);
+	return try_at(level, line, answer);
 }
 
 bool conf_try_text(const char *text, struct util_answer *answer)

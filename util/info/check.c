@@ -29,6 +29,7 @@ static const struct {
 	{"links", check_links},
 	{"dat.conf", check_conf},
 	{"names", check_names},
+	{"variables", check_variables},
 	{"Intel MPI", check_impi},
 	{"key", check_key},
 };

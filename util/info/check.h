@@ -64,6 +64,7 @@ bool check_has_rdma(const struct check *check);
 void check_conf(struct check *check);
 void check_libraries(struct check *check);
 void check_fabrics(struct check *check);
+void check_variables(struct check *check);
 /* Reads the file that the registries read, below check->root. 0, or -1 with util_error() set. */
 struct conf_file;
 int check_conf_read(const struct check *check, struct conf_file *file);

@@ -5,6 +5,7 @@
 #include "common/child.h"
 #include "conf/conf.h"
 #include "common/fabrics.h"
+#include "info/info.h"
 
 #include <dlfcn.h>
 #include <glob.h>
@@ -239,21 +240,52 @@ static bool check_library(struct check *check, const struct conf_file *file, siz
 	return ok;
 }
 
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Words of the parameters that the provider ignores with a warning. */
+static bool check_parameters(struct check *check, const struct conf_file *file, size_t at)
+{
+	const struct datr_line *entry = &file->lines[at].entry;
+	bool good = true;
+
+	if (strncmp(file_name(entry->library), "libdatofi.", strlen("libdatofi.")))
+		return true;
+	for (const char *word = entry->ia_params; *word; word += strspn(word, " \t\r")) {
+		size_t len = strcspn(word, " \t\r"), key = strcspn(word, "=");
+
+		if (key < len && !info_env_is_param(word, key)) {
+			good = false;
+			check_say(check, CHECK_WARN,
+				  "correct the name, or remove the word; dat_info -e lists all, "
+				  "with DAT_OFI_ before the name",
+				  "%s:%zu: %s: %.*s is ignored, no such parameter", file->path,
+				  at + 1, entry->info.ia_name, (int)len, word);
+		}
+		word += len;
+	}
+	return good;
+}
+
 /* Our libraries serve one version of DAT each. */
 static bool is_wrong_generation(const struct datr_line *entry)
 {
-	const char *slash = strrchr(entry->library, '/');
 	char ours[32];
 
 	snprintf(ours, sizeof(ours), "libdatofi.so.%u",
 		 entry->info.dapl_version_major == 1 ? 2 : 1);
-	return !strcmp(slash ? slash + 1 : entry->library, ours);
+	return !strcmp(file_name(entry->library), ours);
 }
 
 static bool check_conf_line(struct check *check, const struct conf_file *file, size_t at)
 {
 	const struct conf_line *line = &file->lines[at];
 	const struct conf_line *first = conf_is_active(line) ? conf_shadow(file, at) : NULL;
+	bool good;
 
 	if (line->kind == CONF_WRONG) {
 		check_say(check, CHECK_FAIL, conf_remedy(line, NULL), "%s:%zu: %s", file->path,
@@ -274,7 +306,8 @@ static bool check_conf_line(struct check *check, const struct conf_file *file, s
 			  "%s:%zu: %s is tried only when line %zu, of the same name, does not open",
 			  file->path, at + 1, line->entry.info.ia_name,
 			  (size_t)(first - file->lines) + 1);
-	return check_library(check, file, at) && !first;
+	good = check_parameters(check, file, at);
+	return check_library(check, file, at) && good && !first;
 }
 
 /* Warns of two default files: the second is not read if the first exists. */
@@ -334,4 +367,30 @@ void check_conf(struct check *check)
 			  file.exists ? "has nothing wrong in it; dat_conf check opens its lines"
 				      : "is not there, and needn't be");
 	conf_file_free(&file);
+}
+
+/* ---- variables ---- */
+
+static void say_unknown(void *arg, const char *name)
+{
+	struct check *check = arg;
+
+	check_say(check, CHECK_WARN, "correct the name, or unset it; dat_info -e lists all",
+		  "%s is set and has no meaning", name);
+}
+
+static void count_unknown(void *arg, const char *name)
+{
+	(void)name;
+	++*(size_t *)arg;
+}
+
+void check_variables(struct check *check)
+{
+	size_t count = 0;
+
+	info_env_unknown(count_unknown, &count);
+	info_env_unknown(say_unknown, check);
+	if (!count)
+		check_say(check, CHECK_OK, NULL, "no variable DAT_OFI_* is unknown");
 }

@@ -7,9 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Beside the exit statuses of all tools. */
-#define EXIT_WARNED 3
-
 static struct {
 	bool json, check, fingerprint, variables, counters, help, version;
 	const char *ia, *root;
@@ -52,7 +49,7 @@ static int show_checks(void)
 {
 	static const int status[] = {
 		[CHECK_OK] = UTIL_EXIT_OK,
-		[CHECK_WARN] = EXIT_WARNED,
+		[CHECK_WARN] = UTIL_EXIT_WARNED,
 		[CHECK_FAIL] = UTIL_EXIT_FAILED,
 	};
 

@@ -5,6 +5,9 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+extern char **environ;
 
 struct variable {
 	const char *name, *type, *value; /* value: the default */
@@ -12,6 +15,7 @@ struct variable {
 };
 
 #define TEXT_OF(x) #x
+#define PREFIX     "DAT_OFI_"
 
 /* The provider's table has the names in lower case and without the prefix. */
 static const struct variable provider_variables[] = {
@@ -82,7 +86,7 @@ static void show(struct util_json *json, const char *prefix, const struct variab
 
 static void show_both(struct util_json *json)
 {
-	show(json, "DAT_OFI_", provider_variables, UTIL_ARRAY_LEN(provider_variables));
+	show(json, PREFIX, provider_variables, UTIL_ARRAY_LEN(provider_variables));
 	show(json, "", registry_variables, UTIL_ARRAY_LEN(registry_variables));
 }
 
@@ -103,9 +107,43 @@ static void find_changed(const char *prefix, const struct variable *list, size_t
 
 void info_env_changed(void (*found)(void *arg, const char *name, const char *value), void *arg)
 {
-	find_changed("DAT_OFI_", provider_variables, UTIL_ARRAY_LEN(provider_variables), found,
-		     arg);
+	find_changed(PREFIX, provider_variables, UTIL_ARRAY_LEN(provider_variables), found, arg);
 	find_changed("", registry_variables, UTIL_ARRAY_LEN(registry_variables), found, arg);
+}
+
+bool info_env_is_param(const char *name, size_t len)
+{
+	for (size_t i = 0; i < UTIL_ARRAY_LEN(provider_variables); i++) {
+		if (strlen(provider_variables[i].name) == len &&
+		    !strncasecmp(provider_variables[i].name, name, len))
+			return true;
+	}
+	return false;
+}
+
+static bool has_meaning(const char *name)
+{
+	char known[64];
+
+	for (size_t i = 0; i < UTIL_ARRAY_LEN(provider_variables); i++) {
+		write_name(known, sizeof(known), PREFIX, provider_variables[i].name);
+		if (!strcmp(known, name))
+			return true;
+	}
+	return false;
+}
+
+void info_env_unknown(void (*found)(void *arg, const char *name), void *arg)
+{
+	char name[128];
+
+	for (char **at = environ; *at; at++) {
+		if (strncmp(*at, PREFIX, strlen(PREFIX)))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*at, "="), *at);
+		if (!has_meaning(name))
+			found(arg, name);
+	}
 }
 
 void info_env_show(bool as_json)

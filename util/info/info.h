@@ -64,6 +64,10 @@ bool info_show(const struct info_names *names, bool full, bool as_json);
 void info_env_show(bool as_json);
 /* Calls found() for each variable of this project whose value is not the default. */
 void info_env_changed(void (*found)(void *arg, const char *name, const char *value), void *arg);
+/* Calls found() for each variable that looks like one of the provider and has no meaning. */
+void info_env_unknown(void (*found)(void *arg, const char *name), void *arg);
+/* Whether the first `len` characters are the name of a parameter in dat.conf. */
+bool info_env_is_param(const char *name, size_t len);
 
 /* ---- fingerprint.c ---- */
 

@@ -58,7 +58,6 @@ bool info_with_ia(FILE *out, const struct info_name *name, info_teller tell)
 
 static bool open_and_tell(FILE *out, const void *arg)
 {
-	setenv("DAT_OFI_LOG", "info", 0);
 	return info_with_ia(out, arg, how.json ? json_ia : text_ia);
 }
 
@@ -111,6 +110,16 @@ static void json_refusals(struct util_json *json, const struct util_answer *answ
 	free(copy);
 }
 
+static void text_warnings(const char *warnings)
+{
+	char *copy = warnings ? strdup(warnings) : NULL, *save = NULL;
+
+	for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		util_write_row(stdout, 2, 16, "warning", line);
+	free(copy);
+}
+
 static void text_failure(const char *name, const char *why, const char *log)
 {
 	printf("%s\n  does not open: ", name);
@@ -118,52 +127,57 @@ static void text_failure(const char *name, const char *why, const char *log)
 	util_write_log(stdout, log);
 }
 
-static void json_failure(struct util_json *json, const char *name, const char *why, char *log)
+static void json_failure(struct util_json *json, const char *name, const char *why, const char *log)
 {
-	char *save = NULL;
-
 	util_json_open(json, NULL, '{');
 	util_json_string(json, "name", name);
 	util_json_bool(json, "opens", false);
 	util_json_string(json, "reason", why);
-	util_json_open(json, "log", '[');
-	for (char *line = log ? strtok_r(log, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save))
-		util_json_string(json, NULL, line);
-	util_json_close(json, ']');
+	util_json_lines(json, "log", log);
 	util_json_close(json, '}');
 }
 
-static void tell_opened(struct util_json *json, const struct util_answer *answer)
+/* more: the answer with the longer log, which names the refused candidates */
+static void tell_opened(struct util_json *json, const struct util_answer *answer,
+			const struct util_answer *more)
 {
 	if (!how.json) {
 		fputs(answer->text, stdout);
-		if (how.full)
-			text_refusals(answer);
+		text_refusals(more);
+		text_warnings(answer->warnings);
 		return;
 	}
 	/* The child's text is an open object: continues two levels deep, behind its members. */
 	util_json_element(json, answer->text);
 	json->depth++;
-	json_refusals(json, answer);
+	json_refusals(json, more);
+	util_json_lines(json, "warnings", answer->warnings);
 	util_json_close(json, '}');
 }
 
-/* True when the interface opened. */
+/*
+ * Asks for the warnings alone, and again for the reasons that the provider gives at a higher level
+ * of its log, because its lines do not name their level. True when the interface opened.
+ */
 static bool show(const struct info_name *name, struct util_json *json)
 {
-	struct util_answer answer;
-	bool asked = !util_ask_child(open_and_tell, name, &answer);
+	const char *level = getenv("DAT_OFI_LOG");
+	struct util_answer answer, more = {.ok = false};
+	bool asked = !util_ask_child_at("warn", open_and_tell, name, &answer);
 	bool opened = asked && answer.ok && answer.text;
-	const char *why = asked ? util_answer_failure(&answer) : util_error();
+	char why[1024];
 
+	snprintf(why, sizeof(why), "%s", asked ? util_answer_failure(&answer) : util_error());
+	if (asked && !answer.late && (!opened || how.full || how.json))
+		util_ask_child_at(level ? level : "info", open_and_tell, name, &more);
 	if (opened)
-		tell_opened(json, &answer);
+		tell_opened(json, &answer, &more);
 	else if (how.json)
-		json_failure(json, name->text, why, answer.log);
+		json_failure(json, name->text, why, more.log ? more.log : answer.log);
 	else
-		text_failure(name->text, why, answer.log);
+		text_failure(name->text, why, more.log ? more.log : answer.log);
 	util_answer_free(&answer);
+	util_answer_free(&more);
 	return opened;
 }
 
