@@ -17,6 +17,26 @@ ends() {
 	t_ends "$want" dat_conf "$@"
 }
 
+# to_full WORD...: true if the program reports that nothing can be written
+to_full() {
+	dat_conf "$@" >/dev/full 2>"$t_dir/e"
+	[ $? = 1 ] && grep 'dat_conf: cannot write to standard output: No space' "$t_dir/e" || return
+	dat_conf "$@" >&- 2>"$t_dir/e"
+	[ $? = 1 ] && grep 'dat_conf: cannot write to standard output: Bad file' "$t_dir/e"
+}
+
+full_output() {
+	sample
+	for words in --help list 'check good' '-j list' generate '-n remove x' --version; do
+		[ "$words" != '-n remove x' ] || ends 0 add x -p domain=lo || return
+		# shellcheck disable=SC2086 # a command and its words
+		to_full $words || return
+	done
+	cp "$conf" "$t_dir/before"
+	dat_conf add new -p domain=lo >&- && diff "$conf" "$t_dir/before" >"$t_dir/o"
+	[ "$(grep -c '^[<>]' "$t_dir/o")" = 1 ]
+}
+
 # A file with lines of other programs, and with a mode that must not change.
 sample() {
 	cat >"$conf" <<-EOF
@@ -261,6 +281,7 @@ owner() {
 
 t_run 'options and exit status' options
 t_run 'options that do not apply' foreign_options
+t_run 'output that cannot be written' full_output
 t_run 'names without a line' missing_names
 t_run 'lines of one version of DAT' versions
 t_run 'lines that registries would ignore' unparsable

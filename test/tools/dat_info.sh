@@ -49,6 +49,23 @@ options() {
 		t_ends 1 "$info" -a "$(printf '%300s' x)"
 }
 
+# to_full WORD...: true if the program reports that nothing can be written
+to_full() {
+	"$info" "$@" >/dev/full 2>"$t_dir/e"
+	[ $? = 1 ] && grep 'dat_info: cannot write to standard output: No space' "$t_dir/e" || return
+	"$info" "$@" >&- 2>"$t_dir/e"
+	[ $? = 1 ] && grep 'dat_info: cannot write to standard output: Bad file' "$t_dir/e"
+}
+
+full_output() {
+	new_root
+	for words in --help --version -e '-a loop' '-j -a loop' "-c --root $root" \
+		"-f --root $root"; do
+		# shellcheck disable=SC2086 # options and their arguments
+		to_full $words || return
+	done
+}
+
 # An option that has no effect is an error. --root names a folder that is there.
 foreign_options() {
 	for words in '-p 1 -j' '-p 1 -a loop' '-e -a loop' '-c -a loop' '--root /' \
@@ -527,6 +544,7 @@ nobody_can() {
 
 t_run 'options and exit status' options
 t_run 'options that do not apply' foreign_options
+t_run 'output that cannot be written' full_output
 t_run 'one interface' interface
 t_run 'warnings of an interface that opens' warnings
 t_try 'warnings as JSON' jq warnings_json

@@ -4,12 +4,14 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rdma/fabric.h>
 
@@ -37,6 +39,31 @@ int util_fail(const char *fmt, ...)
 const char *util_error(void)
 {
 	return error_text;
+}
+
+void util_keep_streams(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+		/* Its number is the lowest that is free. The stream still fails, as a closed one.
+		 */
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			exit(UTIL_EXIT_FAILED);
+	}
+}
+
+int util_close_stdout(const char *program, int status)
+{
+	bool failed = ferror(stdout);
+
+	errno = 0;
+	if (fclose(stdout))
+		failed = true;
+	if (!failed)
+		return status;
+	fprintf(stderr, "%s: cannot write to standard output: %s\n", program,
+		errno ? strerror(errno) : "an earlier write failed");
+	return UTIL_EXIT_FAILED;
 }
 
 const char *util_dat_text(DAT_RETURN ret)

@@ -26,6 +26,14 @@ enum {
 int util_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 const char *util_error(void);
 
+/*
+ * main() calls the first before it opens anything: a file must not become standard output because
+ * that one is closed. The second ends main(): it returns the exit status, or UTIL_EXIT_FAILED with
+ * a message if not everything could be written.
+ */
+void util_keep_streams(void);
+int util_close_stdout(const char *program, int status);
+
 /* "DAT_INVALID_STATE, DAT_INVALID_STATE_EP_CONNECTED"; the text is overwritten by the next call. */
 const char *util_dat_text(DAT_RETURN ret);
 

@@ -470,7 +470,7 @@ static int run(const struct command *command, char **names)
 	return ret < 0 ? UTIL_EXIT_FAILED : ret;
 }
 
-int main(int argc, char **argv)
+static int run_line(int argc, char **argv)
 {
 	const struct command *command = NULL;
 	int first;
@@ -487,4 +487,10 @@ int main(int argc, char **argv)
 		return UTIL_EXIT_USAGE;
 	}
 	return run(command, &argv[first + 1]);
+}
+
+int main(int argc, char **argv)
+{
+	util_keep_streams();
+	return util_close_stdout("dat_conf", run_line(argc, argv));
 }

@@ -133,7 +133,7 @@ static const struct mode *find_mode(void)
 		       : mode;
 }
 
-int main(int argc, char **argv)
+static int run_line(int argc, char **argv)
 {
 	const struct mode *mode = NULL;
 	int first;
@@ -152,4 +152,10 @@ int main(int argc, char **argv)
 		return UTIL_EXIT_USAGE;
 	}
 	return mode->run();
+}
+
+int main(int argc, char **argv)
+{
+	util_keep_streams();
+	return util_close_stdout("dat_info", run_line(argc, argv));
 }
