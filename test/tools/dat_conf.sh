@@ -177,8 +177,9 @@ warnings_json() {
 # made_library NAME STATEMENT: makes a library whose loading executes the C statement
 made_library() {
 	mkdir -p "$t_dir/made"
-	printf '#include <stdlib.h>\n#include <unistd.h>\n%s\n' \
-		"__attribute__((constructor)) static void made(void) { $2; }" >"$t_dir/made.c"
+	printf '#include <%s.h>\n' stdio stdlib unistd >"$t_dir/made.c"
+	printf '%s\n' \
+		"__attribute__((constructor)) static void made(void) { $2; }" >>"$t_dir/made.c"
 	cc -shared -fPIC -o "$t_dir/made/$1" "$t_dir/made.c"
 }
 
@@ -198,7 +199,7 @@ generate_with_bad_provider() {
 		'cannot list its fabrics' 'nothing was changed' && cmp "$conf" "$t_dir/before"
 	got=$?
 	rm -f "$t_dir/made/bad-fi.so"
-	return $got
+	return "$got"
 }
 
 # No domain opens, because the key is missing. Later one of them opens, and the line of a domain
@@ -216,6 +217,39 @@ generate_removes() {
 		grep -v '^ofa-v2-gone' "$t_dir/before" >"$t_dir/wanted" &&
 		! grep -v -x -F -f "$conf" "$t_dir/wanted" &&
 		[ "$(grep -c '^# dat_conf' "$conf")" = 1 ]
+}
+
+# lives PROCESS: true unless it has ended, even if nobody has asked for its status
+lives() {
+	grep -q '^State:[^Z]*$' "/proc/$1/status" 2>/dev/null
+}
+
+# A child that hangs dies with its parent, and has an alarm in case the parent is stopped.
+orphan() {
+	made_library hang.so "FILE *out = fopen(getenv(\"T_CHILD\"), \"w\");
+		fprintf(out, \"%d %u\\n\", getpid(), alarm(100)); fclose(out); for (;;) pause()" ||
+		return
+	echo "hang u2.0 nonthreadsafe default $t_dir/made/hang.so x.2.0 \"\" \"\"" >"$conf"
+	export T_CHILD="$t_dir/child"
+	: >"$T_CHILD"
+	# Not t_start, whose stdbuf does not work with ASan.
+	dat_conf check >"$t_dir/tool" 2>&1 &
+	t_pid=$!
+	t_pids="$t_pids $t_pid"
+	until [ -s "$T_CHILD" ]; do
+		lives "$t_pid" || return
+		sleep 0.05
+	done
+	read -r child alarm <"$T_CHILD"
+	tool=$(sed -n 's/^PPid:[^0-9]*//p' "/proc/$child/status")
+	echo "child $child of $tool, alarm in $alarm s"
+	[ "$alarm" -gt 20 ] && [ "$alarm" -lt 60 ] && kill -9 "$tool" || return
+	patience=100
+	while lives "$child" && [ "$patience" -gt 0 ]; do
+		patience=$((patience - 1))
+		sleep 0.05
+	done
+	! lives "$child" || { kill -9 "$child" && return 1; }
 }
 
 from_nothing() {
@@ -299,6 +333,7 @@ t_try 'generate fails if a provider ends it' cc generate_with_bad_provider \
 	'without a word' '_exit(3)'
 t_try 'generate fails if a provider hangs' cc generate_with_bad_provider \
 	'no answer within' 'for (;;) pause()'
+t_try 'no child outlives dat_conf' cc orphan
 t_run 'generate removes its own lines only, and says so' generate_removes
 t_run 'convert' convert
 t_run 'add' add

@@ -8,9 +8,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* So much longer than the parent does a child live. */
+#define GRACE_SECONDS 5
 
 static int read_some(int fd, char **text, size_t *len)
 {
@@ -58,6 +62,24 @@ static bool collect(int out, int err, struct util_answer *answer)
 			fds[1].fd = -1;
 	}
 	return true;
+}
+
+/*
+ * A child that hangs must not outlive its parent. If the parent died before prctl() took effect,
+ * nobody sends the signal. The alarm serves where the parent lives and is stopped.
+ */
+static void die_with(pid_t parent)
+{
+	sigset_t alarms;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	sigemptyset(&alarms);
+	sigaddset(&alarms, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &alarms, NULL);
+	signal(SIGALRM, SIG_DFL);
+	alarm(UTIL_ANSWER_SECONDS + GRACE_SECONDS);
 }
 
 /* Libraries print to either stream; both are their log. */
@@ -111,7 +133,7 @@ static void find_warnings(struct util_answer *answer)
 int util_ask_child(util_child_work work, const void *arg, struct util_answer *answer)
 {
 	int out[2], err[2], status = 1;
-	pid_t child;
+	pid_t parent = getpid(), child;
 
 	memset(answer, 0, sizeof(*answer));
 	if (pipe(out))
@@ -125,8 +147,10 @@ int util_ask_child(util_child_work work, const void *arg, struct util_answer *an
 	}
 	fflush(stdout);
 	child = fork();
-	if (!child)
+	if (!child) {
+		die_with(parent);
 		run_child(work, arg, out[1], err[1]);
+	}
 	close(out[1]);
 	close(err[1]);
 	if (child > 0) {
