@@ -107,6 +107,26 @@ warnings_json() {
 		jq -e '.interfaces[0].warnings | length == 0' "$t_dir/o"
 }
 
+# Two lines of one name are two entries, of which one may fail.
+twins() {
+	cat >"$t_dir/twins.conf" <<-EOF
+	a u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "provider=tcp domain=lo" ""
+	a u2.0 threadsafe default libgone.so.2 x.2.0 "" ""
+	EOF
+	set -- env DAT_OVERRIDE="$t_dir/twins.conf" "$info"
+	t_ends 0 "$@" -a a && t_says 'a runs on' 'a threadsafe does not open' &&
+		t_ends 0 "$@" && t_says 'a runs on' 'a threadsafe does not open' &&
+		t_ends 1 "$@" -f && t_says ' ia=a provider=tcp' \
+		' set-domain=lo ia=a threads=safe fails=DAT_PROVIDER_NOT_FOUND'
+}
+
+# All names of a long file are listed.
+many() {
+	seq 300 | sed 's/.*/n& u2.0 nonthreadsafe default gone.so x.2.0 "" ""/' >"$t_dir/many.conf"
+	t_ends 1 env DAT_OVERRIDE="$t_dir/many.conf" "$info" -f &&
+		[ "$(grep -o ' ia=n[0-9]*' "$t_dir/o" | wc -l)" = 300 ]
+}
+
 # The test provider offers several cards in any network.
 refused() {
 	cards='provider=sham domain=cxi'
@@ -550,6 +570,8 @@ t_run 'warnings of an interface that opens' warnings
 t_try 'warnings as JSON' jq warnings_json
 t_run 'candidates that are refused' refused
 t_run 'all interfaces' all
+t_run 'entries of one name' twins
+t_run 'many names' many
 t_try 'JSON' jq json
 t_run 'variables' variables
 t_run 'fingerprint: equal on equal nodes' fingerprints

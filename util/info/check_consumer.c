@@ -222,7 +222,7 @@ static bool check_impi_provider(struct check *check, const char *variable)
 	return good;
 }
 
-static void write_ud(FILE *out, const char *name, const struct info_ia *ia)
+static void write_ud(FILE *out, const struct info_name *name, const struct info_ia *ia)
 {
 	(void)name;
 	fprintf(out, "%s", info_named(ia, "DAT_IB_UD"));
@@ -239,20 +239,23 @@ static bool open_for_ud(FILE *out, const void *arg)
  */
 static bool has_ud(char *name, size_t size)
 {
-	static struct info_names names;
 	const char *asked = getenv("I_MPI_DAPL_UD_PROVIDER");
+	struct info_names names;
 	struct util_answer answer;
-	bool found;
+	bool found = true; /* check_conf() or an interface's own check reports other errors */
 
 	asked = asked && *asked ? asked : getenv("I_MPI_DAPL_PROVIDER");
 	*name = '\0';
 	if (asked && *asked ? info_names_list(&names, asked) : info_names_registered(&names))
-		return true;
-	snprintf(name, size, "%s", names.count ? names.list[0].text : "");
-	if (!names.count || util_ask_child(open_for_ud, &names.list[0], &answer))
-		return true; /* check_conf() or an interface's own check reports it */
-	found = !answer.ok || (answer.text && !strcasecmp(answer.text, "TRUE"));
+		goto free_names;
+	if (!names.count)
+		goto free_names;
+	snprintf(name, size, "%s", names.list[0].text);
+	if (!util_ask_child(open_for_ud, &names.list[0], &answer))
+		found = !answer.ok || (answer.text && !strcasecmp(answer.text, "TRUE"));
 	util_answer_free(&answer);
+free_names:
+	info_names_free(&names);
 	return found;
 }
 

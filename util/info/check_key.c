@@ -9,7 +9,7 @@
 
 #include <dat2/dat_vendor_specific.h>
 
-static void tell_key(FILE *out, const char *name, const struct info_ia *ia)
+static void tell_key(FILE *out, const struct info_name *name, const struct info_ia *ia)
 {
 	(void)name;
 	fprintf(out, "%s", info_named(ia, DAT_OFI_ATTR_KEY));

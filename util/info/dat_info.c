@@ -58,25 +58,28 @@ static int show_checks(void)
 
 static int show_interfaces(void)
 {
-	static struct info_names names;
+	struct info_names names;
+	int status = UTIL_EXIT_FAILED;
 
-	if (info_names_list(&names, options.ia)) {
+	if (info_names_list(&names, options.ia))
 		fprintf(stderr, "dat_info: %s\n", util_error());
-		return UTIL_EXIT_FAILED;
-	}
-	return info_show(&names, options.ia, options.json) ? UTIL_EXIT_OK : UTIL_EXIT_FAILED;
+	else if (info_show(&names, options.ia, options.json))
+		status = UTIL_EXIT_OK;
+	info_names_free(&names);
+	return status;
 }
 
 static int show_fingerprint(void)
 {
-	static struct info_names names;
-	int ret = options.ia ? info_names_list(&names, options.ia) : info_names_registered(&names);
+	struct info_names names;
+	int status = UTIL_EXIT_FAILED;
 
-	if (ret) {
+	if (options.ia ? info_names_list(&names, options.ia) : info_names_registered(&names))
 		fprintf(stderr, "dat_info: %s\n", util_error());
-		return UTIL_EXIT_FAILED;
-	}
-	return info_fingerprint(&names, options.root) ? UTIL_EXIT_OK : UTIL_EXIT_FAILED;
+	else if (info_fingerprint(&names, options.root))
+		status = UTIL_EXIT_OK;
+	info_names_free(&names);
+	return status;
 }
 
 static int show_process(void)

@@ -251,7 +251,7 @@ static void write_device(FILE *out, const struct info_ia *ia)
 /* ---- an interface ---- */
 
 /* Writes the parameters of the line that registries use for the name, with addresses replaced. */
-static void write_params(FILE *out, const char *name)
+static void write_params(FILE *out, const struct info_name *name)
 {
 	struct conf_file file;
 	char *save = NULL, *copy = NULL, label[64];
@@ -259,11 +259,13 @@ static void write_params(FILE *out, const char *name)
 	if (conf_file_read(&file, NULL))
 		return;
 	for (size_t i = 0; i < file.count && !copy; i++) {
-		const struct datr_line *entry = &file.lines[i].entry;
+		const DAT_PROVIDER_INFO *info = &file.lines[i].entry.info;
 
-		if (conf_is_active(&file.lines[i]) && !strcmp(entry->info.ia_name, name) &&
-		    entry->info.dapl_version_major == DAT_VERSION_MAJOR)
-			copy = strdup(entry->ia_params);
+		if (conf_is_active(&file.lines[i]) && !strcmp(info->ia_name, name->text) &&
+		    info->dapl_version_major == name->major &&
+		    info->dapl_version_minor == name->minor &&
+		    info->is_thread_safe == name->thread_safe)
+			copy = strdup(file.lines[i].entry.ia_params);
 	}
 	for (char *word = copy ? strtok_r(copy, " ", &save) : NULL; word;
 	     word = strtok_r(NULL, " ", &save)) {
@@ -276,12 +278,25 @@ static void write_params(FILE *out, const char *name)
 	conf_file_free(&file);
 }
 
-static void write_ia(FILE *out, const char *name, const struct info_ia *ia)
+/* Names the entry; words that most entries do not need tell it from others of its name. */
+static void write_name(FILE *out, const struct info_name *name)
+{
+	char version[32];
+
+	write_credit_word(out, "ia", name->text);
+	snprintf(version, sizeof(version), "%u.%u", name->major, name->minor);
+	if (name->minor != DAT_VERSION_MINOR)
+		write_credit_word(out, "dat", version);
+	if (name->thread_safe)
+		write_credit_word(out, "threads", "safe");
+}
+
+static void write_ia(FILE *out, const struct info_name *name, const struct info_ia *ia)
 {
 	const DAT_IA_ATTR *attr = &ia->attr;
 	const char *provider = info_named(ia, DAT_OFI_ATTR_PROVIDER);
 
-	write_credit_word(out, "ia", name);
+	write_name(out, name);
 	write_credit_word(out, "provider", *provider ? provider : ia->provider.provider_name);
 	write_credit_word(out, "transport", info_named(ia, DAT_OFI_ATTR_TRANSPORT));
 	write_device(out, ia);
@@ -303,14 +318,15 @@ static bool open_and_write(FILE *out, const void *arg)
 }
 
 /* Writes the DAT error without its subtype and without process numbers. */
-static void write_failure(const char *name, const struct util_answer *answer, bool asked)
+static void write_failure(const struct info_name *name, const struct util_answer *answer,
+			  bool asked)
 {
 	const char *said = answer->text ? answer->text : "ended";
 	const char *why = !asked ? "crashed" : answer->late ? "late" : said;
 	char text[64];
 
 	snprintf(text, sizeof(text), "%.*s", (int)strcspn(why, " :,"), why);
-	write_credit_word(stdout, "ia", name);
+	write_name(stdout, name);
 	write_credit_word(stdout, "fails", text);
 }
 
@@ -329,7 +345,7 @@ bool info_fingerprint(const struct info_names *names, const char *root)
 		if (asked && answer.ok && answer.text)
 			fputs(answer.text, stdout);
 		else
-			write_failure(names->list[i].text, &answer, asked);
+			write_failure(&names->list[i], &answer, asked);
 		all &= asked && answer.ok;
 		util_answer_free(&answer);
 	}

@@ -8,8 +8,7 @@
 
 #include "common/common.h"
 
-#define INFO_MAX_NAMES 256
-
+/* Programs that ask for thread safety or not, or for another version, get different entries. */
 struct info_name {
 	char text[DAT_NAME_MAX_LENGTH];
 	DAT_UINT32 major, minor;
@@ -17,7 +16,7 @@ struct info_name {
 };
 
 struct info_names {
-	struct info_name list[INFO_MAX_NAMES];
+	struct info_name *list;
 	size_t count;
 	size_t other_api; /* entries for DAT 1.2 */
 };
@@ -31,10 +30,14 @@ struct info_ia {
 
 /* ---- names.c ---- */
 
-/* Lists the given name, or all names of dat.conf and libfabric. 0, or -1 and util_error(). */
+/*
+ * Lists the entries of the given name, or of all names of dat.conf and libfabric. 0, or -1 and
+ * util_error(). The caller calls info_names_free() in any case.
+ */
 int info_names_list(struct info_names *names, const char *asked);
 /* Lists the names of dat.conf, and "ofi", which the registry always has. */
 int info_names_registered(struct info_names *names);
+void info_names_free(struct info_names *names);
 
 /* ---- attr.c: attributes of an interface ---- */
 
@@ -50,7 +53,7 @@ void info_json_facts(struct util_json *json, const struct info_ia *ia);
 
 /* ---- show.c ---- */
 
-typedef void (*info_teller)(FILE *out, const char *name, const struct info_ia *ia);
+typedef void (*info_teller)(FILE *out, const struct info_name *name, const struct info_ia *ia);
 
 /* Opens the interface and calls `tell`; writes the reason if it does not open. */
 bool info_with_ia(FILE *out, const struct info_name *name, info_teller tell);

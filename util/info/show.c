@@ -14,21 +14,40 @@ static struct {
 	bool full, json;
 } how;
 
-static void json_ia(FILE *out, const char *name, const struct info_ia *ia)
+static void json_name(struct util_json *json, const struct info_name *name)
+{
+	char version[32];
+
+	snprintf(version, sizeof(version), "%u.%u", name->major, name->minor);
+	util_json_string(json, "name", name->text);
+	util_json_string(json, "dat", version);
+	util_json_bool(json, "thread_safe", name->thread_safe);
+}
+
+/* Adds what tells the entry from others of its name. */
+static void text_name(FILE *out, const struct info_name *name)
+{
+	fprintf(out, "%s", name->text);
+	if (name->minor != DAT_VERSION_MINOR)
+		fprintf(out, " u%u.%u", name->major, name->minor);
+	fprintf(out, "%s\n", name->thread_safe ? " threadsafe" : "");
+}
+
+static void json_ia(FILE *out, const struct info_name *name, const struct info_ia *ia)
 {
 	struct util_json json = {.out = out, .depth = 2};
 
 	util_json_open(&json, NULL, '{');
-	util_json_string(&json, "name", name);
+	json_name(&json, name);
 	util_json_bool(&json, "opens", true);
 	info_json_facts(&json, ia);
 	info_json_attrs(&json, ia);
 	/* The parent continues, because only it has the log. */
 }
 
-static void text_ia(FILE *out, const char *name, const struct info_ia *ia)
+static void text_ia(FILE *out, const struct info_name *name, const struct info_ia *ia)
 {
-	fprintf(out, "%s\n", name);
+	text_name(out, name);
 	info_text_facts(out, ia, how.full);
 	if (how.full)
 		info_text_attrs(out, ia);
@@ -51,7 +70,7 @@ bool info_with_ia(FILE *out, const struct info_name *name, info_teller tell)
 	if (ret != DAT_SUCCESS)
 		fprintf(out, "it opens, but a query fails: %s", util_dat_text(ret));
 	else
-		tell(out, name->text, &ia);
+		tell(out, name, &ia);
 	dat_ia_close(ia.handle, DAT_CLOSE_ABRUPT_FLAG);
 	return ret == DAT_SUCCESS;
 }
@@ -120,17 +139,19 @@ static void text_warnings(const char *warnings)
 	free(copy);
 }
 
-static void text_failure(const char *name, const char *why, const char *log)
+static void text_failure(const struct info_name *name, const char *why, const char *log)
 {
-	printf("%s\n  does not open: ", name);
+	text_name(stdout, name);
+	printf("  does not open: ");
 	util_write_wrapped(stdout, 17, 4, why);
 	util_write_log(stdout, log);
 }
 
-static void json_failure(struct util_json *json, const char *name, const char *why, const char *log)
+static void json_failure(struct util_json *json, const struct info_name *name, const char *why,
+			 const char *log)
 {
 	util_json_open(json, NULL, '{');
-	util_json_string(json, "name", name);
+	json_name(json, name);
 	util_json_bool(json, "opens", false);
 	util_json_string(json, "reason", why);
 	util_json_lines(json, "log", log);
@@ -173,9 +194,9 @@ static bool show(const struct info_name *name, struct util_json *json)
 	if (opened)
 		tell_opened(json, &answer, &more);
 	else if (how.json)
-		json_failure(json, name->text, why, more.log ? more.log : answer.log);
+		json_failure(json, name, why, more.log ? more.log : answer.log);
 	else
-		text_failure(name->text, why, more.log ? more.log : answer.log);
+		text_failure(name, why, more.log ? more.log : answer.log);
 	util_answer_free(&answer);
 	util_answer_free(&more);
 	return opened;
