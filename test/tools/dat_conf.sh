@@ -174,6 +174,19 @@ warnings_json() {
 		contains("is domain meant?"))' "$t_dir/o"
 }
 
+# UTF-8 passes, and each byte of anything else is the character of its number: a lone byte, an
+# overlong slash, a surrogate, a number that is too large, a sequence that is cut, a control
+# character.
+utf8() {
+	name=$(printf 'G\303\274n\342\202\254\360\237\230\200')
+	odd=$(printf '\377,\300\257,\355\240\200,\364\220\200\200,\342\202,\302\233')
+	rm -f "$conf"
+	ends 0 -F add "$name" -p "$odd" && ends 0 -j list && jq -e --arg name "$name" \
+		'.lines[0].name == $name and (.lines[0].parameters | explode) == ([255, 44, 192,
+		175, 44, 237, 160, 128, 44, 244, 144, 128, 128, 44, 226, 130, 44, 194, 155])' \
+		"$t_dir/o" && grep -q "$name" "$t_dir/o"
+}
+
 # made_library NAME STATEMENT: makes a library whose loading executes the C statement
 made_library() {
 	mkdir -p "$t_dir/made"
@@ -322,6 +335,7 @@ t_run 'lines that registries would ignore' unparsable
 t_run 'a file that is not there' no_file
 t_run 'list' list
 t_try 'JSON' jq json
+t_try 'JSON and UTF-8' jq utf8
 t_run 'check opens each line, names the place and the repair' check
 t_run 'check shows warnings' warnings
 t_try 'check shows warnings as JSON' jq warnings_json

@@ -322,16 +322,51 @@ void util_opt_help(const struct util_opt *opts, size_t count)
 	}
 }
 
+/*
+ * The length of the UTF-8 sequence of several bytes that stands at the beginning of the text; 0 if
+ * there is none. Overlong forms, surrogates and numbers above U+10FFFF are no UTF-8, and the
+ * control characters up to U+009F must not reach a terminal.
+ */
+static size_t utf8_length(const unsigned char *text)
+{
+	static const struct {
+		unsigned char mask, lead;
+		uint32_t least;
+	} forms[] = {{0xe0, 0xc0, 0xa0}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+
+	for (size_t i = 0; i < UTIL_ARRAY_LEN(forms); i++) {
+		uint32_t point = *text & (unsigned char)~forms[i].mask;
+		size_t at = 1;
+
+		if ((*text & forms[i].mask) != forms[i].lead)
+			continue;
+		for (; at <= i + 1 && (text[at] & 0xc0) == 0x80; at++)
+			point = point << 6 | (text[at] & 0x3f);
+		return at == i + 2 && point >= forms[i].least && point <= 0x10ffff &&
+				       (point < 0xd800 || point > 0xdfff)
+			       ? at
+			       : 0;
+	}
+	return 0;
+}
+
+/* A byte that is no UTF-8 is written as the character of its number. */
 static void json_quoted(FILE *out, const char *text)
 {
 	putc('"', out);
 	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-		if (*c == '"' || *c == '\\')
+		size_t length = utf8_length(c);
+
+		if (length) {
+			fprintf(out, "%.*s", (int)length, (const char *)c);
+			c += length - 1;
+		} else if (*c == '"' || *c == '\\') {
 			fprintf(out, "\\%c", *c);
-		else if (*c < 0x20 || *c >= 0x7f)
+		} else if (*c < 0x20 || *c >= 0x7f) {
 			fprintf(out, "\\u%04x", *c);
-		else
+		} else {
 			putc(*c, out);
+		}
 	}
 	putc('"', out);
 }
