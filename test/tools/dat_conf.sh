@@ -20,7 +20,7 @@ ends() {
 # to_full WORD...: true if the program reports that nothing can be written
 to_full() {
 	dat_conf "$@" >/dev/full 2>"$t_dir/e"
-	[ $? = 1 ] && grep 'dat_conf: cannot write to standard output: No space' "$t_dir/e" || return
+	[ $? = 1 ] && grep 'dat_conf: cannot write to standard output: No' "$t_dir/e" || return
 	dat_conf "$@" >&- 2>"$t_dir/e"
 	[ $? = 1 ] && grep 'dat_conf: cannot write to standard output: Bad file' "$t_dir/e"
 }
@@ -58,6 +58,17 @@ options() {
 	ends 0 --help && ends 0 --version && ends 2 && ends 2 --nonsense && ends 2 list --file &&
 		ends 2 frobnicate && ends 2 add && ends 2 add a b && ends 2 generate x &&
 		ends 2 --dat 3.0 list
+}
+
+# The message names the option that is wrong, also if others stand in front of it.
+wrong_options() {
+	ends 2 --write -Zx generate && t_says ' -Z is not an option;' &&
+		ends 2 --write -wZ generate && t_says ' -Z is not an option;' &&
+		ends 2 --write -nf && t_says ' -f needs an argument;' &&
+		ends 2 -n --file && t_says ' --file needs an argument;' &&
+		ends 2 -n --nonsense && t_says ' --nonsense is not an option in this form;' &&
+		ends 2 -n --write=3 generate && t_says ' --write=3 is not an option in this' &&
+		ends 2 -w --fi=x --da=1.3 generate && t_says '--dat 1.3: must be one of 2.0, 1.2'
 }
 
 # An option that a command does not take is an error, and nothing is written.
@@ -327,6 +338,7 @@ owner() {
 }
 
 t_run 'options and exit status' options
+t_run 'options that are wrong' wrong_options
 t_run 'options that do not apply' foreign_options
 t_run 'output that cannot be written' full_output
 t_run 'names without a line' missing_names

@@ -52,7 +52,7 @@ options() {
 # to_full WORD...: true if the program reports that nothing can be written
 to_full() {
 	"$info" "$@" >/dev/full 2>"$t_dir/e"
-	[ $? = 1 ] && grep 'dat_info: cannot write to standard output: No space' "$t_dir/e" || return
+	[ $? = 1 ] && grep 'dat_info: cannot write to standard output: No' "$t_dir/e" || return
 	"$info" "$@" >&- 2>"$t_dir/e"
 	[ $? = 1 ] && grep 'dat_info: cannot write to standard output: Bad file' "$t_dir/e"
 }

@@ -18,6 +18,9 @@
 #define MAX_OPTIONS    64
 #define TERMINAL_WIDTH 79
 
+/* getopt_long() returns this and the index of the row for a long name, else the letter. */
+#define LONG_OPTION    256
+
 static _Thread_local char error_text[1024];
 
 /* A bit for each row of the table of options. */
@@ -242,23 +245,41 @@ static int apply(const struct util_opt *opt, char *text)
 	return util_fail("--%s: not an option", opt->name);
 }
 
+/* Why getopt_long() gave up. It has not passed a letter that others follow in one word yet. */
+static int fail_option(int which, char **argv)
+{
+	const char *problem = which == ':' ? "needs an argument" : "is not an option";
+
+	if (optopt && optopt < LONG_OPTION)
+		return util_fail("-%c %s", optopt, problem);
+	return util_fail("%s %s%s", argv[optind - 1], problem, which == ':' ? "" : " in this form");
+}
+
+static size_t row_of(const struct util_opt *opts, int which)
+{
+	size_t row = 0;
+
+	if (which >= LONG_OPTION)
+		return (size_t)(which - LONG_OPTION);
+	while (opts[row].letter != which)
+		row++;
+	return row;
+}
+
 int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t count, int *first_p)
 {
 	struct option longs[MAX_OPTIONS + 1] = {{0}};
 	char shorts[2 * MAX_OPTIONS + 2] = ":";
-	size_t nlongs = 0, nshorts = 1;
-	int which, found = 0;
+	size_t nlongs = 0, nshorts = 1, row;
+	int which;
 
-	/*
-	 * getopt_long returns the index of the row for a long name; for a letter the row is
-	 * searched.
-	 */
 	for (size_t i = 0; i < count && nlongs < MAX_OPTIONS; i++) {
 		bool has_arg = opts[i].kind != UTIL_OPT_FLAG;
 
 		if (opts[i].kind == UTIL_OPT_HEADING)
 			continue;
-		longs[nlongs++] = (struct option){opts[i].name, has_arg, &found, (int)i};
+		longs[nlongs++] =
+			(struct option){opts[i].name, has_arg, NULL, LONG_OPTION + (int)i};
 		if (opts[i].letter) {
 			shorts[nshorts++] = opts[i].letter;
 			if (has_arg)
@@ -268,19 +289,12 @@ int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t co
 
 	opterr = 0;
 	while ((which = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		if (which == ':')
-			return util_fail("%s needs an argument", argv[optind - 1]);
-		if (which == '?' && !strncmp(argv[optind - 1], "--", 2))
-			return util_fail("%s is not an option in this form", argv[optind - 1]);
-		if (which == '?')
-			return util_fail("-%c is not an option", optopt);
-		if (which) {
-			for (found = 0; opts[found].letter != which; found++)
-				;
-		}
-		if (apply(&opts[found], optarg))
+		if (which == ':' || which == '?')
+			return fail_option(which, argv);
+		row = row_of(opts, which);
+		if (apply(&opts[row], optarg))
 			return -1;
-		opts_given |= UINT64_C(1) << found;
+		opts_given |= UINT64_C(1) << row;
 	}
 	*first_p = optind;
 	return 0;
