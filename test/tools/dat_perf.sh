@@ -161,6 +161,12 @@ remote() {
 	wait "$t_pid"
 }
 
+# The port may have the name of a service, if this system knows any above the privileged ones.
+remote_by_name() {
+	name=$(getent services 5432/tcp | awk '{ print $1 }')
+	[ -z "$name" ] || remote "$name"
+}
+
 # A server continues when a client ends in the middle of a test.
 refused_by_server() {
 	serve --once --bind 127.0.0.1 --port "$1" --ia nonsense
@@ -321,12 +327,20 @@ t_run 'more silence than window' wrong 'fills the window' -m rate -W 4 -c 8 --lo
 t_run 'too many threads' wrong '\-\-threads' -T 1000 --loopback
 t_run 'memory beyond all limits' status 1 'make --window' --loopback --ia "$ia" -m rate -W 4096 \
 	-e 64 -S 1m
-t_run 'CPUs that are none' status 1 'not a CPU' --loopback --ia "$ia" --pin 3-1
+for cpus in 3-1 abc '' 0- -1 0--1 0,1,2 1x; do
+	t_run "CPUs that are none: '$cpus'" wrong 'not a CPU' --loopback --pin "$cpus"
+done
+t_run 'CPUs that are none, of a server' wrong 'not a CPU' --server --pin abc
+for port in 0 70000 ' 70000' -1 '' abc 1x; do
+	t_run "a port that is none: '$port'" wrong 'neither a number from 1 to 65535' --server \
+		--port "$port"
+done
 t_run 'a CPU that is not there' status 1 'cannot run on' --loopback --ia "$ia" --pin 1000
 t_run 'all tests are in --help and the completion' help_lists_tests
 
 if [ -n "${T_OWN_NETWORK-}" ]; then
 	t_run 'a server and a client' remote 20650
+	t_run 'a server and a client, by the name of a service' remote_by_name
 	t_run 'a server that cannot' refused_by_server 20651
 	t_run 'check: a server and a client' check_remote 20652
 	t_run 'check: nobody there' status 1 'NO-GO  cannot reach' --check --port 20653 --ia "$ia" \

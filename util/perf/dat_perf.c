@@ -165,6 +165,8 @@ static int check_options(struct perf_options *o, int operands)
 		return util_fail("--cost goes with a table or --json, and is the client's to say");
 	if (o->iterations && o->seconds > 0)
 		return util_fail("--iterations and --time exclude each other");
+	if (perf_sync_check_port(o->port) || (o->pin && perf_pin_check(o->pin)))
+		return -1;
 	if (!o->rounds)
 		o->rounds = o->compare ? 9 : 1;
 	if (!(o->seconds > 0))

@@ -243,6 +243,8 @@ enum perf_msg {
 	PERF_MSG_ERROR, /* the text of util_error() on the other side */
 };
 
+/* A port is a number from 1 to 65535, or the name of a TCP service. */
+int perf_sync_check_port(const char *port);
 int perf_sync_listen(const char *host, const char *port);
 int perf_sync_accept(int listener);
 /* A server that refuses is asked again for patience seconds: it may be about to start. */

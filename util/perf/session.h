@@ -60,6 +60,8 @@ void perf_check_failed(void);
  * crew takes one of them (pin.c).
  */
 int perf_pin(const char *list, int which);
+/* Whether the list has the form that perf_pin() accepts; says nothing about the CPUs here. */
+int perf_pin_check(const char *list);
 void perf_pin_thread(uint32_t thread);
 
 #endif

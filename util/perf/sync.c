@@ -2,11 +2,13 @@
 #include "perf/perf.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -27,6 +29,22 @@ int64_t perf_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* getaddrinfo() takes an empty text for port 0, and the lower 16 bits of a larger number. */
+int perf_sync_check_port(const char *port)
+{
+	char *end;
+	unsigned long number = strtoul(port, &end, 10);
+
+	if (isdigit((unsigned char)*port) && !*end) {
+		if (number >= 1 && number <= UINT16_MAX)
+			return 0;
+	} else if (*port && getservbyname(port, "tcp")) {
+		return 0;
+	}
+	return util_fail("--port '%s': neither a number from 1 to %d nor the name of a TCP service",
+			 port, UINT16_MAX);
 }
 
 static int resolve(const char *host, const char *port, int flags, struct addrinfo **list_p)
