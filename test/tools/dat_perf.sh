@@ -206,12 +206,66 @@ check_late() {
 	server=$(ps -o pid= --ppid "$t_pid" | tr -d ' ')
 	kill -STOP "$server"
 	before=$(date +%s)
-	status 1 'NO-GO  no end of "connect and disconnect" within 2 seconds' --check --time 2 \
-		--port "$1" --ia "$ia" 127.0.0.1
+	status 1 "NO-GO  dat_perf --server on 127.0.0.1, port $1 has not answered within 2 sec" \
+		--check --time 2 --port "$1" --ia "$ia" 127.0.0.1
 	ret=$?
 	kill -CONT "$server"
 	kill "$server"
 	[ "$ret" = 0 ] && [ $(($(date +%s) - before)) -lt 60 ]
+}
+
+# connect_silently PORT: connects to the server and says nothing until it is killed
+connect_silently() {
+	python3 - "$1" >"$t_dir/silent" <<-'EOF' &
+		import socket
+		import sys
+		import time
+		until = time.monotonic() + 60
+		while True:
+		    try:
+		        peer = socket.create_connection(("127.0.0.1", sys.argv[1]))
+		        break
+		    except ConnectionRefusedError:
+		        assert time.monotonic() < until, "no server"
+		        time.sleep(0.1)
+		print("connected", flush=True)
+		time.sleep(600)
+	EOF
+	silent=$!
+	t_pids="$t_pids $silent"
+	until grep -q connected "$t_dir/silent"; do
+		kill -0 "$silent" || return
+		sleep 0.05
+	done
+}
+
+# A connection that says nothing delays other clients for some seconds. They say why they wait.
+silent_client() {
+	serve --bind 127.0.0.1 --port "$1"
+	connect_silently "$1" || return
+	status 1 'NO-GO  dat_perf --server .* may be busy with another client' --check --time 1 \
+		--port "$1" --ia "$ia" 127.0.0.1 &&
+		status 0 "waiting for dat_perf --server on 127.0.0.1, port $1, which may be busy" \
+			--port "$1" --ia "$ia" -n 1 -S 8 127.0.0.1 &&
+		cat "$t_dir/server" &&
+		grep -q 'client at 127.0.0.1 has not said within 10 seconds what' "$t_dir/server"
+	ret=$?
+	kill "$silent" "$t_pid"
+	return "$ret"
+}
+
+# The server asks the kernel to notice that the host of a client has gone.
+connection_is_watched() {
+	serve --once --bind 127.0.0.1 --port "$1"
+	connect_silently "$1" || return
+	ret=0 until=$(($(date +%s) + t_limit))
+	until ss -Htno state established "sport = :$1" | tee "$t_dir/ss" | grep -q keepalive; do
+		[ "$(date +%s)" -lt "$until" ] || { ret=1; break; }
+		sleep 0.05
+	done
+	cat "$t_dir/ss"
+	kill "$silent"
+	return "$ret"
 }
 
 help_lists_tests() {
@@ -346,6 +400,8 @@ if [ -n "${T_OWN_NETWORK-}" ]; then
 	t_run 'check: nobody there' status 1 'NO-GO  cannot reach' --check --port 20653 --ia "$ia" \
 		127.0.0.1
 	t_run 'check: a server that does nothing' check_late 20654
+	t_try 'a client that does nothing' python3 silent_client 20655
+	t_try 'a client whose host may go' ss connection_is_watched 20656
 else
 	t_skip 'a server and a client' 'no network of our own, where ports are free'
 	t_skip 'a server that cannot' 'the same'

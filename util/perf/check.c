@@ -33,13 +33,14 @@ static const struct step {
 
 /* ---- the limit of time ---- */
 
-/* The message of the signal handler, formatted in advance. */
-static char late_text[256];
+/* The messages of the signal handler, formatted in advance: in a step, and without a server. */
+static char late_text[256], silent_text[512];
 static pid_t late_child;
 
 static void on_alarm(int signal_)
 {
-	ssize_t ret = write(STDOUT_FILENO, late_text, strlen(late_text));
+	const char *text = perf_sync_is_silent() ? silent_text : late_text;
+	ssize_t ret = write(STDOUT_FILENO, text, strlen(text));
 
 	(void)signal_;
 	(void)ret;
@@ -54,13 +55,18 @@ static void watch(const char *what, double seconds)
 		 seconds);
 }
 
-void perf_check_begin(const struct perf_options *o, pid_t child)
+void perf_check_begin(const struct perf_options *o, const char *host, pid_t child)
 {
 	const struct sigaction action = {.sa_handler = on_alarm};
 	double seconds = o->seconds + o->patience;
 
 	late_child = child;
-	watch("reaching the server", seconds);
+	watch(steps[0].name, seconds);
+	if (host)
+		snprintf(silent_text, sizeof(silent_text),
+			 "NO-GO  dat_perf --server on %s, port %s has not answered within %g "
+			 "seconds; it may be busy with another client, or packets are dropped\n",
+			 host, o->port, seconds);
 	sigaction(SIGALRM, &action, NULL);
 	alarm((unsigned int)ceil(seconds));
 }

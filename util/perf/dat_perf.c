@@ -219,7 +219,7 @@ static int loopback_main(const struct perf_options *o, const struct perf_plan *p
 		ret = -1;
 	} else {
 		if (o->check)
-			perf_check_begin(o, child);
+			perf_check_begin(o, NULL, child);
 		ret = o->check ? perf_check(o, fds[0]) : perf_measure(o, plan, fds[0]);
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -234,7 +234,7 @@ static int remote_main(const struct perf_options *o, const struct perf_plan *pla
 	int sync;
 
 	if (o->check)
-		perf_check_begin(o, 0);
+		perf_check_begin(o, host, 0);
 	sync = perf_sync_connect(host, o->port, o->patience);
 	if (sync < 0)
 		return -1;

@@ -249,6 +249,8 @@ int perf_sync_listen(const char *host, const char *port);
 int perf_sync_accept(int listener);
 /* A server that refuses is asked again for patience seconds: it may be about to start. */
 int perf_sync_connect(const char *host, const char *port, double patience);
+/* Whether the server that was asked has not answered yet. A signal handler may call this. */
+bool perf_sync_is_silent(void);
 int perf_sync_send(int fd, enum perf_msg msg, const void *data, size_t len);
 
 /*
@@ -256,6 +258,11 @@ int perf_sync_send(int fd, enum perf_msg msg, const void *data, size_t len);
  * words.
  */
 int perf_sync_recv(int fd, enum perf_msg msg, void *data, size_t len);
+/*
+ * The first message of a session. A client of another host must send it within some seconds,
+ * because the server serves one client after the other.
+ */
+int perf_sync_recv_hello(int fd, void *data, size_t len);
 
 /*
  * Kind of the message that waits, 0 when there is none within ms, -1 when the peer is gone or

@@ -183,7 +183,7 @@ static int serve_session(struct session *session)
 	struct hello hello;
 
 	if (perf_sync_source(sync, session->source, sizeof(session->source)) ||
-	    perf_sync_recv(sync, PERF_MSG_HELLO, &hello, sizeof(hello)))
+	    perf_sync_recv_hello(sync, &hello, sizeof(hello)))
 		return -1;
 	if (hello.magic != MAGIC || hello.protocol != PROTOCOL || hello.size != sizeof(hello))
 		return util_fail("server and client are different versions of dat_perf, or on "

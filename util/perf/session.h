@@ -48,10 +48,11 @@ int perf_session_run(const struct perf_options *o, const struct perf_plan *plan,
 void perf_tell_peer(int sync);
 
 /*
- * The quick check (check.c). From begin on, the program and its child (0: none) end when their time
- * is over. The check closes the socket and prints the verdict.
+ * The quick check (check.c) against the server on host or in a child; the other one is NULL or 0.
+ * From begin on, the program and its child end when their time is over. The check closes the socket
+ * and prints the verdict.
  */
-void perf_check_begin(const struct perf_options *o, pid_t child);
+void perf_check_begin(const struct perf_options *o, const char *host, pid_t child);
 int perf_check(const struct perf_options *o, int sync);
 void perf_check_failed(void);
 

@@ -21,7 +21,28 @@ struct header {
 };
 
 /* Limits the length that an unknown peer can make us read. */
-#define MAX_TEXT 1024
+#define MAX_TEXT        1024
+
+/*
+ * When a host is down or its network is, the other side ends after this time. A process that is
+ * only stopped keeps the connection, because its kernel answers.
+ */
+#define LOST_MS         30000
+#define KEEP_IDLE_S     10
+#define KEEP_INTERVAL_S 5
+
+/* Clients that wait while one is served; more would have to connect again and again. */
+#define BACKLOG         64
+
+/* How long a client may be silent, while others wait, before it says what to measure. */
+#define HELLO_MS        10000
+/* How long a server may be silent before the client says that it waits. */
+#define BUSY_MS         3000
+
+/* "HOST, port PORT" of the client's server. */
+static char server[256];
+/* Whether the server has sent nothing yet. A signal handler reads this. */
+static volatile bool server_silent;
 
 int64_t perf_now_ns(void)
 {
@@ -68,7 +89,7 @@ static int listen_on(const struct addrinfo *ai)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (ai->ai_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
-	if (!bind(fd, ai->ai_addr, ai->ai_addrlen) && !listen(fd, 4))
+	if (!bind(fd, ai->ai_addr, ai->ai_addrlen) && !listen(fd, BACKLOG))
 		return fd;
 
 	saved = errno;
@@ -98,11 +119,22 @@ int perf_sync_listen(const char *host, const char *port)
 	return fd;
 }
 
-static void no_delay(int fd)
+/* Without these options the measurement works, too, so nothing fails. */
+static void set_options(int fd)
 {
-	int one = 1;
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{IPPROTO_TCP, TCP_NODELAY, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S},
+		{IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_S},
+		{IPPROTO_TCP, TCP_USER_TIMEOUT, LOST_MS},
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+	};
 
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	for (size_t i = 0; i < UTIL_ARRAY_LEN(options); i++)
+		setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+			   sizeof(options[i].value));
 }
 
 int perf_sync_accept(int listener)
@@ -114,7 +146,7 @@ int perf_sync_accept(int listener)
 	} while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
 	if (fd < 0)
 		return util_fail("cannot accept a client: %s", strerror(errno));
-	no_delay(fd);
+	set_options(fd);
 	return fd;
 }
 
@@ -142,6 +174,8 @@ int perf_sync_connect(const char *host, const char *port, double patience)
 	struct addrinfo *list;
 	int fd, saved;
 
+	snprintf(server, sizeof(server), "%s, port %s", host, port);
+	server_silent = true;
 	if (resolve(host, port, 0, &list))
 		return -1;
 	while ((fd = connect_any(list)) < 0 && errno == ECONNREFUSED && perf_now_ns() < end)
@@ -149,10 +183,67 @@ int perf_sync_connect(const char *host, const char *port, double patience)
 	saved = errno;
 	freeaddrinfo(list);
 	if (fd < 0)
-		return util_fail("cannot reach dat_perf --server on %s, port %s: %s", host, port,
+		return util_fail("cannot reach dat_perf --server on %s: %s", server,
 				 strerror(saved));
-	no_delay(fd);
+	set_options(fd);
 	return fd;
+}
+
+bool perf_sync_is_silent(void)
+{
+	return server_silent;
+}
+
+/* Waits for the first bytes of the server, which serves one client after the other. */
+static void await_server(int fd)
+{
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
+	int ms = BUSY_MS, ret;
+
+	while ((ret = poll(&ready, 1, ms)) <= 0) {
+		if (ret < 0 && errno != EINTR)
+			break;
+		if (ret < 0)
+			continue;
+		fprintf(stderr,
+			"dat_perf: waiting for dat_perf --server on %s, which may be busy with "
+			"another client\n",
+			server);
+		ms = -1;
+	}
+	server_silent = false;
+}
+
+/* The two sides of --loopback have a pair of sockets, without addresses. */
+static bool is_child(int fd)
+{
+	struct sockaddr_storage addr = {.ss_family = AF_UNSPEC};
+	socklen_t len = sizeof(addr);
+
+	getsockname(fd, (struct sockaddr *)&addr, &len);
+	return addr.ss_family == AF_UNIX;
+}
+
+enum side { OWN, PEER };
+
+static int address_text(int fd, enum side side, char *text, size_t size)
+{
+	struct sockaddr_storage addr;
+	struct sockaddr *to = (struct sockaddr *)&addr;
+	socklen_t len = sizeof(addr);
+
+	if (side == OWN ? getsockname(fd, to, &len) : getpeername(fd, to, &len))
+		return util_fail("cannot find the %s address of the connection: %s",
+				 side == OWN ? "own" : "other", strerror(errno));
+	if (addr.ss_family == AF_UNIX)
+		snprintf(text, size, "127.0.0.1");
+	else if (getnameinfo(to, len, text, (socklen_t)size, NULL, 0, NI_NUMERICHOST))
+		return util_fail("cannot write the %s address of the connection as text",
+				 side == OWN ? "own" : "other");
+	/* An IPv4 peer on the IPv6 wildcard: fabrics want the IPv4 form. */
+	if (!strncmp(text, "::ffff:", 7))
+		memmove(text, text + 7, strlen(text + 7) + 1);
+	return 0;
 }
 
 static int write_all(int fd, const void *data, size_t len)
@@ -174,13 +265,35 @@ static int write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-static int read_all(int fd, void *data, size_t len)
+/* Waits for bytes of a client until that time. */
+static int await_client(int fd, int64_t until)
+{
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
+	char text[64] = "";
+	int64_t left;
+
+	do {
+		left = (until - perf_now_ns()) / 1000000;
+		if (poll(&ready, 1, left > 0 ? (int)left : 0) > 0)
+			return 0;
+	} while (left > 0);
+	address_text(fd, PEER, text, sizeof(text));
+	return util_fail("the client at %s has not said within %d seconds what to measure; "
+			 "it is dropped, because others may wait",
+			 text, HELLO_MS / 1000);
+}
+
+/* until: limit of a client's time, 0 for none */
+static int read_until(int fd, void *data, size_t len, int64_t until)
 {
 	char *to = data;
 
 	while (len) {
-		ssize_t done = recv(fd, to, len, 0);
+		ssize_t done;
 
+		if (until && await_client(fd, until))
+			return -1;
+		done = recv(fd, to, len, 0);
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done < 0)
@@ -202,26 +315,40 @@ int perf_sync_send(int fd, enum perf_msg msg, const void *data, size_t len)
 	return write_all(fd, data, len);
 }
 
-static int fail_as_peer(int fd, size_t len)
+static int fail_as_peer(int fd, size_t len, int64_t until)
 {
 	char text[MAX_TEXT + 1] = "";
 
-	if (len > MAX_TEXT || read_all(fd, text, len))
+	if (len > MAX_TEXT || read_until(fd, text, len, until))
 		return util_fail("the other side failed and could not say why");
 	return util_fail("the other side reports: %s", text);
 }
 
-int perf_sync_recv(int fd, enum perf_msg msg, void *data, size_t len)
+static int recv_until(int fd, enum perf_msg msg, void *data, size_t len, int64_t until)
 {
 	struct header head;
 
-	if (read_all(fd, &head, sizeof(head)))
+	if (read_until(fd, &head, sizeof(head), until))
 		return -1;
 	if (ntohl(head.msg) == PERF_MSG_ERROR)
-		return fail_as_peer(fd, ntohl(head.len));
+		return fail_as_peer(fd, ntohl(head.len), until);
 	if (ntohl(head.msg) != msg || ntohl(head.len) != len)
 		return util_fail("the other side is no dat_perf of this version");
-	return read_all(fd, data, len);
+	return read_until(fd, data, len, until);
+}
+
+int perf_sync_recv(int fd, enum perf_msg msg, void *data, size_t len)
+{
+	if (server_silent)
+		await_server(fd);
+	return recv_until(fd, msg, data, len, 0);
+}
+
+int perf_sync_recv_hello(int fd, void *data, size_t len)
+{
+	int64_t until = perf_now_ns() + HELLO_MS * INT64_C(1000000);
+
+	return recv_until(fd, PERF_MSG_HELLO, data, len, is_child(fd) ? 0 : until);
 }
 
 /*
@@ -267,18 +394,5 @@ bool perf_sync_complains(int fd, int ms)
 
 int perf_sync_source(int fd, char *text, size_t size)
 {
-	struct sockaddr_storage addr;
-	socklen_t len = sizeof(addr);
-
-	if (getsockname(fd, (struct sockaddr *)&addr, &len))
-		return util_fail("cannot find the own address: %s", strerror(errno));
-	if (addr.ss_family == AF_UNIX)
-		snprintf(text, size, "127.0.0.1");
-	else if (getnameinfo((struct sockaddr *)&addr, len, text, (socklen_t)size, NULL, 0,
-			     NI_NUMERICHOST))
-		return util_fail("cannot write the own address as text");
-	/* An IPv4 peer on the IPv6 wildcard: fabrics want the IPv4 form. */
-	if (!strncmp(text, "::ffff:", 7))
-		memmove(text, text + 7, strlen(text + 7) + 1);
-	return 0;
+	return address_text(fd, OWN, text, size);
 }
