@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "base/param.h"
 
+#include "base/addr.h"
 #include "base/log.h"
 #include "base/log_fabric.h"
 
@@ -214,16 +215,30 @@ static bool load_name(struct dofi_params *p, const char *name)
 }
 
 /*
- * A word without '=' is one of OFED's old forms, "ib0 0" or "mlx5_0 1": a netdev or device, then a
- * port number. Such a line usually also has its old IA name, which names no provider of libfabric.
+ * The first word of an old line. A host name is taken for a domain, too: only the choice of the
+ * fabric finds out that there is no such domain, and says so.
+ */
+static bool load_old_device(struct dofi_params *p, const char *word, const char *where)
+{
+	struct sockaddr_storage addr;
+
+	p->provider[0] = '\0';
+	if (!dofi_addr_parse(word, &addr))
+		return set_text(p->domain, find_param("domain"), word, where);
+	p->domain[0] = '\0';
+	return set_text(p->addr, find_param("addr"), word, where);
+}
+
+/*
+ * A word without '=' is one of OFED's old forms, "ib0 0", "192.0.2.1 0" or "mlx5_0 1": a netdev,
+ * its address or a device, then a port number. Such a line usually also has its old IA name, which
+ * names no provider of libfabric.
  */
 static bool load_old_word(struct dofi_params *p, const char *word, unsigned int nth,
 			  const char *where)
 {
-	if (nth == 0) {
-		p->provider[0] = '\0';
-		return set_text(p->domain, find_param("domain"), word, where);
-	}
+	if (nth == 0)
+		return load_old_device(p, word, where);
 	if (nth == 1 && strspn(word, "0123456789") == strlen(word)) {
 		DOFI_LOG_I("%s: the port number %s is not used: libfabric chooses the port of a "
 			   "device",

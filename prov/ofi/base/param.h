@@ -20,8 +20,8 @@ struct dofi_params {
 
 /*
  * Fills p for the IA called name ("ofi", "ofi-PROVIDER[-DOMAIN]" or a dat.conf name) with
- * ia_params. OFED's old forms such as "ib0 0" or "mlx5_0 1" name a netdev or device. Returns 0;
- * -EINVAL after a message if a word is not understood; -ENOMEM.
+ * ia_params. OFED's old forms such as "ib0 0", "192.0.2.1 0" or "mlx5_0 1" name a netdev, its
+ * address or a device. Returns 0; -EINVAL after a message if a word is not understood; -ENOMEM.
  */
 int dofi_params_load(struct dofi_params *p, const char *name, const char *ia_params);
 

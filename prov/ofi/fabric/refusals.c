@@ -38,6 +38,14 @@ void dofi_refusals_add(struct dofi_refusals *refusals, const struct fi_info *inf
 			 dofi_info_domain(info));
 }
 
+bool dofi_refusals_have(const struct dofi_refusals *refusals, const char *domain)
+{
+	for (unsigned int i = 0; i < refusals->n; i++)
+		if (list_has(refusals->list[i].domains, domain))
+			return true;
+	return false;
+}
+
 void dofi_refusals_print(const struct dofi_refusals *refusals, FILE *out)
 {
 	for (unsigned int i = 0; i < refusals->n; i++) {

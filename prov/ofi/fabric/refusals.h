@@ -3,6 +3,7 @@
 #ifndef DOFI_REFUSALS_H
 #define DOFI_REFUSALS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct fi_info;
@@ -23,6 +24,9 @@ struct dofi_refusals {
 
 void dofi_refusals_add(struct dofi_refusals *refusals, const struct fi_info *info,
 		       const char *reason);
+
+/* Whether a candidate of this domain was refused. */
+bool dofi_refusals_have(const struct dofi_refusals *refusals, const char *domain);
 
 /* On one line: provider (domains): reason; ... */
 void dofi_refusals_print(const struct dofi_refusals *refusals, FILE *out);

@@ -15,6 +15,7 @@
 #include "fabric/wish.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
@@ -304,6 +305,20 @@ static void add_atomics(struct search *s, struct fi_info **info_p)
 
 /* --- report --- */
 
+/* Lines of OFED may have the name of a host in the place of a domain. */
+static void print_unknown_domain(const struct search *s, FILE *out)
+{
+	const char *domain = s->wish.params->domain;
+
+	if (!*domain || !s->refusals.n || dofi_refusals_have(&s->refusals, domain) ||
+	    if_nametoindex(domain))
+		return;
+	fprintf(out,
+		"; neither a device nor a netdev of this host is called %s; in place of a host "
+		"name write its address, such as addr=192.0.2.1",
+		domain);
+}
+
 static void report_none(const struct search *s)
 {
 	char *text = NULL;
@@ -317,6 +332,7 @@ static void report_none(const struct search *s)
 	dofi_refusals_print(&s->refusals, out);
 	if (!s->refusals.n)
 		dofi_absent_explain(s->wish.params->provider, out);
+	print_unknown_domain(s, out);
 	if (!fclose(out))
 		DOFI_LOG_E("IA %s: no fabric can be used%s", s->wish.ia_name, text);
 	free(text);

@@ -123,6 +123,26 @@ START_TEST(test_old_ofed_words_name_a_domain)
 }
 END_TEST
 
+/* The name of the IA and variables may have named a domain, which an address replaces. */
+START_TEST(test_an_address_as_an_old_word)
+{
+	load("OpenIB-cma", "192.0.2.2 0");
+	ck_assert_str_eq(p.addr, "192.0.2.2");
+	ck_assert_str_eq(p.domain, "");
+	load("ofi-v2-ib1", "fd00::2 0 spin_us=9");
+	ck_assert_str_eq(p.addr, "fd00::2");
+	ck_assert_str_eq(p.domain, "");
+	ck_assert_str_eq(p.provider, "");
+	ck_assert_uint_eq(p.spin_us, 9);
+	/* A host name is no address; no domain has such a name either. */
+	load("OpenIB-cma", "localhost 0");
+	ck_assert_str_eq(p.addr, "");
+	ck_assert_str_eq(p.domain, "localhost");
+	load("any", "192.0.2 0");
+	ck_assert_str_eq(p.domain, "192.0.2");
+}
+END_TEST
+
 START_TEST(test_other_old_words_are_refused)
 {
 	const char *text = refused("ib0", "ib0 0 much more");
@@ -476,6 +496,7 @@ int main(void)
 	tcase_add_test(tc, test_name_gives_provider_and_domain);
 	tcase_add_test(tc, test_words_override_name_and_environment);
 	tcase_add_test(tc, test_old_ofed_words_name_a_domain);
+	tcase_add_test(tc, test_an_address_as_an_old_word);
 	tcase_add_test(tc, test_other_old_words_are_refused);
 	tcase_add_test(tc, test_unknown_key_warns_with_the_nearest_name);
 	tcase_add_test(tc, test_words_with_mistakes);

@@ -446,6 +446,20 @@ START_TEST(test_no_choice_tells_what_was_asked_for)
 }
 END_TEST
 
+/* A device without a netdev, a netdev that no candidate has, and what is neither. */
+START_TEST(test_a_host_name_is_no_domain)
+{
+	MACHINE(&cxi0);
+	ck_has(none_for("OpenIB-cma", "localhost 0"),
+	       "; neither a device nor a netdev of this host is called localhost; in place of");
+	ck_has(none_for("ofi", "domain=node7"), "is called node7; in place of a host name write");
+	ck_assert_ptr_null(strstr(none_for("ofi", "cxi0 0 transport=msg"), "is called"));
+	ck_assert_ptr_null(strstr(none_for("ofi", "lo 0"), "is called"));
+	/* There is nothing that a name could stand for. */
+	ck_assert_ptr_null(strstr(none_for("ofi", "provider=verbs domain=ib7"), "is called"));
+}
+END_TEST
+
 #if T_HOOKS
 /* With atomic operations, with an address that the fabric takes for something else, without any. */
 START_TEST(test_a_choice_leaves_no_memory)
@@ -698,6 +712,7 @@ int main(void)
 	tcase_add_test(tc, test_a_card_that_is_listed_twice);
 	tcase_add_test(tc, test_the_choice_is_told);
 	tcase_add_test(tc, test_no_choice_tells_what_was_asked_for);
+	tcase_add_test(tc, test_a_host_name_is_no_domain);
 	tcase_add_loop_test(tc, test_a_choice_without_memory, 0,
 			    (int)(sizeof(memories) / sizeof(memories[0])));
 	tcase_add_test(tc, test_atomic_operations_that_need_memory);
