@@ -393,6 +393,7 @@ broken() {
 	rdma_device rdmap0s6 efa
 	mkdir -p "$root/sys/class/cxi/cxi0"
 	put /etc/dat.conf ''
+	put /etc/rdma/dat.conf ''
 	t_ends 1 sh -c 'ulimit -l 64; root=$1; shift; env "$@" --root "$root" --check' - "$root" \
 		FI_PROVIDER=nonesuch FI_EFA_USE_DEVICE_RDMA=0 DAT_OVERRIDE="$t_dir/none" "$info" &&
 		narrow &&
@@ -404,7 +405,8 @@ broken() {
 		'warn host name the name of this host, here, stands for 127.0.1.1' \
 		'fail fabrics FI_PROVIDER=nonesuch excludes all' 'tcp lo' 'unset it, or choose' \
 		"fail dat.conf DAT_OVERRIDE names $t_dir/none, which is not there" \
-		'warn dat.conf /etc/dat.conf is there but not read'
+		'warn dat.conf /etc/dat.conf is there but not read' \
+		'warn dat.conf /etc/rdma/dat.conf is there but not read'
 }
 
 other_breaks() {

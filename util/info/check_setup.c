@@ -310,21 +310,39 @@ static bool check_conf_line(struct check *check, const struct conf_file *file, s
 	return check_library(check, file, at) && good && !first;
 }
 
-/* Warns of two default files: the second is not read if the first exists. */
-static bool check_second(struct check *check)
-{
-	static const char first[] = DAT_CONF_DIR "/dat.conf", second[] = "/etc/dat.conf";
-	const char *override = getenv("DAT_OVERRIDE");
+/* In the order in which the registry tries them. */
+static const char *const default_files[] = {DAT_CONF_DIR "/dat.conf", "/etc/dat.conf",
+					    "/etc/rdma/dat.conf"};
 
-	if (!strcmp(first, second) || !check_exists(check, "%s", second))
-		return true;
-	if (!(override && *override) && !check_exists(check, "%s", first))
-		return true;
-	check_say(check, CHECK_WARN, "move the lines that are needed into one file",
-		  "%s is there but not read, because %s%s is", second,
-		  override && *override ? "DAT_OVERRIDE=" : "",
-		  override && *override ? override : first);
-	return false;
+/* The default file that the registry reads. */
+static const char *default_file(const struct check *check)
+{
+	for (size_t i = 0; i < UTIL_ARRAY_LEN(default_files); i++) {
+		if (check_exists(check, "%s", default_files[i]))
+			return default_files[i];
+	}
+	return default_files[0];
+}
+
+/* Warns of further default files: they are not read if an earlier one exists. */
+static bool check_others(struct check *check)
+{
+	const char *override = getenv("DAT_OVERRIDE");
+	bool is_override = override && *override, good = true;
+	const char *first = is_override ? override : default_file(check);
+
+	for (size_t i = 1; i < UTIL_ARRAY_LEN(default_files); i++) {
+		const char *other = default_files[i];
+
+		if (!strcmp(other, first) || !strcmp(other, default_files[0]) ||
+		    !check_exists(check, "%s", other))
+			continue;
+		check_say(check, CHECK_WARN, "move the lines that are needed into one file",
+			  "%s is there but not read, because %s%s is", other,
+			  is_override ? "DAT_OVERRIDE=" : "", first);
+		good = false;
+	}
+	return good;
 }
 
 int check_conf_read(const struct check *check, struct conf_file *file)
@@ -334,16 +352,14 @@ int check_conf_read(const struct check *check, struct conf_file *file)
 
 	if (!*check->root || (override && *override))
 		return conf_file_read(file, NULL);
-	snprintf(path, sizeof(path), "%s%s", check->root,
-		 check_exists(check, "%s", DAT_CONF_DIR "/dat.conf") ? DAT_CONF_DIR "/dat.conf"
-								     : "/etc/dat.conf");
+	snprintf(path, sizeof(path), "%s%s", check->root, default_file(check));
 	return conf_file_read(file, path);
 }
 
 void check_conf(struct check *check)
 {
 	const char *override = getenv("DAT_OVERRIDE");
-	bool good = check_second(check);
+	bool good = check_others(check);
 	struct conf_file file;
 
 	if (check_conf_read(check, &file)) {

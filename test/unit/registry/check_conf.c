@@ -296,28 +296,48 @@ START_TEST(test_unreadable_override_is_reported_and_passed_over)
 END_TEST
 
 /* /etc cannot be replaced, so the linker redirects fopen. */
-static const char *etc_file; /* stands for /etc/dat.conf */
+static const char *etc_file;  /* stands for /etc/dat.conf */
+static const char *rdma_file; /* stands for /etc/rdma/dat.conf; NULL: there is none */
 static int etc_error;
 
 FILE *__real_fopen(const char *path, const char *mode);
 T_STAND_IN FILE *__wrap_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
+	if (!strcmp(path, "/etc/rdma/dat.conf")) {
+		errno = ENOENT;
+		return rdma_file ? __real_fopen(rdma_file, mode) : NULL;
+	}
 	if (strcmp(path, "/etc/dat.conf") != 0)
 		return __real_fopen(path, mode);
 	errno = etc_error;
 	return etc_error ? NULL : __real_fopen(etc_file, mode);
 }
 
-START_TEST(test_last_comes_etc_dat_conf)
+START_TEST(test_then_comes_etc_dat_conf)
 {
 	write_system_conf();
+	rdma_file = "etc/nothing";
 	ck_assert_int_eq(rename("etc/dat.conf", "etc/last"), 0);
 	etc_file = "etc/last";
 	datr_conf_load(&conf);
 	ck_assert_int_eq(unlink("etc/last"), 0);
 	assert_one_entry_named("sys");
 	ck_assert_str_eq(conf.path, "/etc/dat.conf");
+}
+END_TEST
+
+/* The file of OFED's packages on EL and Fedora */
+START_TEST(test_last_comes_etc_rdma_dat_conf)
+{
+	write_system_conf();
+	ck_assert_int_eq(rename("etc/dat.conf", "etc/rdma"), 0);
+	rdma_file = "etc/rdma";
+	etc_error = ENOENT;
+	datr_conf_load(&conf);
+	ck_assert_int_eq(unlink("etc/rdma"), 0);
+	assert_one_entry_named("sys");
+	ck_assert_str_eq(conf.path, "/etc/rdma/dat.conf");
 }
 END_TEST
 
@@ -448,7 +468,8 @@ int main(void)
 	tcase_add_test(search, test_without_override_the_system_file_is_read);
 	tcase_add_test(search, test_empty_override_counts_as_none);
 	tcase_add_test(search, test_unreadable_override_is_reported_and_passed_over);
-	tcase_add_test(search, test_last_comes_etc_dat_conf);
+	tcase_add_test(search, test_then_comes_etc_dat_conf);
+	tcase_add_test(search, test_last_comes_etc_rdma_dat_conf);
 	tcase_add_test(search, test_without_any_file_there_are_no_entries);
 	tcase_add_test(search, test_unreadable_system_file_is_reported);
 	tcase_add_test(search, test_directory_in_place_of_the_file_is_reported);
