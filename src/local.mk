@@ -34,6 +34,10 @@ EXTRA_%C%_libdat_la_DEPENDENCIES = %D%/libdat.map %D%/libdatr1.a
 	-Wl,--whole-archive,%D%/libdatr2.a,--no-whole-archive
 EXTRA_%C%_libdat2_la_DEPENDENCIES = %D%/libdat2.map %D%/libdatr2.a
 
+# dat_conf writes the file; below a prefix of its own nothing else makes its folder.
+install-data-local:
+	$(MKDIR_P) '$(DESTDIR)$(sysconfdir)'
+
 # For programs that link without libtool. libtool writes the .la file last; without touch the library
 # would be older than that, and such programs would be linked again each time.
 %D%/.libs/libdat.so: %D%/libdat.la

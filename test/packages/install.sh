@@ -19,6 +19,18 @@ staged() {
 	! grep -v "^\.$prefix/" "$files" && grep -q 'libdatofi\.so\.2$' "$files"
 }
 
+# dat_conf can write the first dat.conf into the folder where the registry looks for it, and
+# uninstall leaves that file alone.
+conf_folder() {
+	prefix=$(sed -n 's/^prefix = //p' "$top_builddir/Makefile")
+	folder=$stage$(sed -n 's/^sysconfdir = //p' "$top_builddir/Makefile" |
+		sed "s,\${prefix},$prefix,")
+	[ -d "$folder" ] && in_tree install "DESTDIR=$t_dir/other" &&
+		folder=$t_dir/other${folder#"$stage"} && echo '# site' >"$folder/dat.conf" &&
+		in_tree uninstall "DESTDIR=$t_dir/other" && cat "$folder/dat.conf" &&
+		[ "$(find "$t_dir/other" ! -type d)" = "$folder/dat.conf" ]
+}
+
 # A second installation over the first one works.
 again() {
 	in_tree install "DESTDIR=$stage" || return
@@ -44,12 +56,14 @@ complete() {
 	in_tree dist || return
 	tar -tf "$top_builddir"/dat-ofi-*.tar.xz | sed -n 's,^[^/]*/\(.*[^/]\)$,\1,p' |
 		sort >"$t_dir/archive"
-	git -C "$top_srcdir" ls-files | grep -v -x '\.gitignore' | sort |
+	git -C "$top_srcdir" ls-files | grep -v -x -e '\.gitignore' -e '\.git-blame-ignore-revs' |
+		sort |
 		comm -23 - "$t_dir/archive" >"$t_dir/missing"
 	! grep . "$t_dir/missing"
 }
 
 t_run 'make install DESTDIR' staged
+t_run 'the folder of dat.conf' conf_folder
 t_run 'once more' again
 t_run 'nothing names the staging directory' no_traces
 t_run 'make installcheck DESTDIR' in_tree installcheck "DESTDIR=$stage"
