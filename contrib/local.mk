@@ -5,7 +5,9 @@ bashcompletiondir = $(datadir)/bash-completion/completions
 dist_bashcompletion_DATA = %D%/completion/dat_info
 completion_too = dat_conf dat_perf
 
-# The directory for "module use". Users see the names of its files.
+# The directory for "module use". Users see the names of its files. Without a prefix of its own
+# dat-ofi needs no module.
+if MODULEFILES
 modulefilesdir = $(pkgdatadir)/modulefiles/dat-ofi
 modulefiles = %D%/modulefiles/$(PACKAGE_VERSION) %D%/modulefiles/$(PACKAGE_VERSION).lua
 modulefiles_DATA = $(modulefiles)
@@ -20,6 +22,9 @@ modulefile_edit = mkdir -p %D%/modulefiles && $(SED) \
 %D%/modulefiles/$(PACKAGE_VERSION).lua: %D%/modulefiles/dat-ofi.lua.in Makefile
 	$(AM_V_GEN)$(modulefile_edit) $(srcdir)/%D%/modulefiles/dat-ofi.lua.in >$@
 
+CLEANFILES += $(modulefiles)
+endif
+
 install-data-hook:
 	for tool in $(completion_too); do \
 		ln -sf dat_info '$(DESTDIR)$(bashcompletiondir)'/$$tool || exit; \
@@ -28,7 +33,6 @@ install-data-hook:
 uninstall-hook:
 	for tool in $(completion_too); do rm -f '$(DESTDIR)$(bashcompletiondir)'/$$tool; done
 
-CLEANFILES += $(modulefiles)
 EXTRA_DIST += \
 	%D%/bench-same-host \
 	%D%/bench-scale \

@@ -39,6 +39,11 @@ contents() {
 	done
 }
 
+# A module would put the folders of the system before those of other modules.
+no_module() {
+	contents dat-ofi-utils /usr/bin/dat_info && ! grep modulefiles "$t_dir/contents"
+}
+
 # install PACKAGE...: installs them with their dependencies
 install() {
 	r_apt user install "$@"
@@ -194,6 +199,7 @@ t_run 'lintian finds nothing' lint
 t_run 'libdatofi has the provider' contents libdatofi '/libdatofi.so.1$' '/libdatofi.so.2$'
 t_run 'libdat-ofi-dev has headers and pkg-config files' contents libdat-ofi-dev \
 	/dat/udat.h /dat2/udat.h '/dat.pc$' '/dat2.pc$'
+t_run 'dat-ofi-utils has tools and no module' no_module
 t_run 'another fresh system' user_root
 t_run 'without libdapl2 the registries are loaded by their names' alone
 t_run 'the other packages are installed' all_of_it

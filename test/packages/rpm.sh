@@ -99,7 +99,7 @@ has_files() {
 		says "$1" dat-ofi-libs --requires 'dat-ofi-provider.*' &&
 		says "$1" dat-ofi-provider -l /usr/lib64/libdatofi.so.1 /usr/lib64/libdatofi.so.2 &&
 		says "$1" dat-ofi --requires 'libdat2.so.2().*' &&
-		says "$1" dat-ofi -l /usr/bin/dat_info
+		says "$1" dat-ofi -l /usr/bin/dat_info && ! grep modulefiles "$t_dir/says"
 }
 
 # package NAME VERSION LINE...: prints a spec for a package without anything to build
