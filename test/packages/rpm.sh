@@ -120,11 +120,14 @@ theirs() {
 		'AutoReqProv: no' '%description' 'Specs.'
 	if [ "$1" = suse ]; then
 		package dapl 2.1.10
+		echo '%config(noreplace) /etc/dat.conf'
 		package libdat2-2 2.1.10 'Provides: dapl2 = 2.1.10' 'Requires: dapl'
 	else
 		package dapl 2.1.9
+		echo '%config(noreplace) /etc/rdma/dat.conf'
 		package dapl-static 2.1.9 'Requires: dapl-devel = 2.1.9-1'
 		package compat-dapl 1:1.2.19
+		echo '%config(noreplace) /etc/dat.conf'
 		package compat-dapl-devel 1:1.2.19 'Requires: compat-dapl = 1:1.2.19-1'
 		package compat-dapl-utils 1:1.2.19 'Requires: compat-dapl = 1:1.2.19-1'
 		echo '/usr/lib64/libdat.so.1'
@@ -141,12 +144,14 @@ theirs() {
 	package system 1 "$(cat "$t_dir/needs")"
 	cat <<-'EOF'
 	%install
-	mkdir -p %{buildroot}/usr/include/dat2 %{buildroot}/usr/lib64
-	cd %{buildroot}/usr
+	mkdir -p %{buildroot}/usr/include/dat2 %{buildroot}/usr/lib64 %{buildroot}/etc/rdma
+	cd %{buildroot}/etc
+	for name in dat.conf rdma/dat.conf; do echo '# theirs' >$name; done
+	cd ../usr
 	echo >include/dat2/udat.h
 	for name in libdat.so.1 libdat2.so libdat2.so.2; do echo >lib64/$name; done
 	EOF
-	[ "$1" != suse ] || echo 'rm lib64/libdat.so.1'
+	[ "$1" != suse ] || echo 'rm lib64/libdat.so.1 ../etc/rdma/dat.conf'
 }
 
 # into ARGUMENT...: runs rpm on a system below /target, which has all dependencies
@@ -164,10 +169,17 @@ before() {
 		rpm --force-debian --root /target --dbpath /var/lib/rpm -i /rpm/theirs/RPMS/*/*.rpm"
 }
 
+# The site's dat.conf, one of which the site has changed, is as before, without a copy beside it.
+conf_stays() {
+	grep -q site "$t_dir/rpm.root/target/etc/dat.conf" &&
+		{ [ "$1" = suse ] || grep -q theirs "$t_dir/rpm.root/target/etc/rdma/dat.conf"; } &&
+		! find "$t_dir/rpm.root/target/etc" -name 'dat.conf?*' | grep .
+}
+
 # Our packages install without --force, replace theirs, and the program's dependencies are
 # satisfied.
 upgrade() {
-	before "$1" || return
+	before "$1" && echo '# site' >"$t_dir/rpm.root/target/etc/dat.conf" || return
 	r_in rpm sh -c "rpm --force-debian --root /target --dbpath /var/lib/rpm \
 		-U /rpm/$1/RPMS/*/*.rpm" || return
 	into -qa --qf '%{NAME}\n' | grep -v -e debug | sort >"$t_dir/names"
@@ -202,12 +214,12 @@ works() {
 		/target/usr/bin/dat_perf --loopback -i ofi-shm -t 0.05"
 }
 
-# After the removal only the loader's cache and rpm's database differ
+# After the removal only the site's files, the loader's cache and rpm's database are there.
 remove() {
 	# shellcheck disable=SC2046,SC2086 # names
 	into -e program $(into -qa --qf '%{NAME}\n' 'dat-ofi*') || return
 	! find "$t_dir/rpm.root/target" -path '*/var' -prune -o ! -type d ! -name ld.so.cache ! \
-		-name ldconfig -print | grep .
+		-name ldconfig ! -name dat.conf -print | grep .
 }
 
 t_run "rpm's tools" tools
@@ -219,6 +231,7 @@ for distribution in $distributions; do
 	t_run "$distribution: they have the names of OFED's packages, and end those" succeeds \
 		"$distribution"
 	t_run "$distribution: installed over OFED's packages" upgrade "$distribution"
+	t_run "$distribution: dat.conf stays" conf_stays "$distribution"
 	t_run "$distribution: installed, they work" works
 	t_run "$distribution: removed, nothing is left" remove
 done
