@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Connections between two processes by shared memory (same_host): which ones use it, what dat_info
- * says about it, RDMA to a process that is stopped, kernels that forbid copies, and long messages
- * that wait together.
+ * says about it, RDMA to a process that is stopped, kernels that forbid copies, long messages that
+ * wait together, and writes of a peer to memory that is freed while the connection ends.
  */
 #include "fault.h"
 
@@ -376,6 +376,85 @@ START_TEST(long_messages_that_wait)
 }
 END_TEST
 
+/* --- the end of memory --- */
+
+#define WRITES         16u /* under way */
+#define ROUNDS_OF_FREE 4
+
+/* Writes until the connection ends, and takes the message of the other side. */
+static void writer_role(struct t_peer *self)
+{
+	struct t_listener listener;
+	DAT_RMR_CONTEXT context;
+	DAT_RMR_TRIPLET remote;
+	struct t_end own;
+
+	say("memory");
+	t_ia_open(&ia);
+	t_end_new(&own, &ia, NULL);
+	t_ok(t_recv(&own, T_BUF_SIZE / 2, 1, 0, DAT_COMPLETION_DEFAULT_FLAG));
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_peer_tell(self, listener.qual);
+	t_ok(t_cr_accept(t_next_cr(&listener), own.ep));
+	t_wait_conn(own.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, own.ep);
+	context = (DAT_RMR_CONTEXT)t_peer_hear(self);
+	remote = t_remote(context, (uintptr_t)t_peer_hear(self), T_BUF_SIZE / 2);
+	t_fill(own.buf.mem, T_BUF_SIZE / 2, 1);
+	for (uint64_t posted = 0, done = 0;; done++) {
+		DAT_EVENT event;
+
+		for (; posted < done + WRITES; posted++)
+			if (t_write(&own, 0, T_BUF_SIZE / 2, posted, remote,
+				    DAT_COMPLETION_DEFAULT_FLAG) != DAT_SUCCESS)
+				break;
+		event = t_wait_for(own.request_evd, DAT_DTO_COMPLETION_EVENT);
+		if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
+			break;
+	}
+	t_wait(own.connect_evd);
+	t_ia_close(&ia);
+}
+
+/*
+ * The end lingers, because the peer may not have the message yet. The peer learns of the end only
+ * after that, and must not write to the memory meanwhile.
+ */
+START_TEST(memory_that_is_freed_while_the_end_lingers)
+{
+	volatile unsigned char *first;
+	unsigned char before;
+	bool untouched;
+
+	setenv("DAT_OFI_STATS", "socket", 1);
+	t_peer_start(&peer, writer_role);
+	say("memory");
+	t_ia_open(&ia);
+	t_end_new(&end, &ia, NULL);
+	first = end.buf.mem;
+	t_ok(t_connect_data(end.ep, &ia, t_peer_hear(&peer), T_LIMIT_US, NULL, 0));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	ask();
+	t_fill(end.buf.mem, T_BUF_SIZE, 2);
+	before = *first;
+	t_peer_tell(&peer, end.buf.rmr_context);
+	t_peer_tell(&peer, (uintptr_t)end.buf.mem);
+	while (*first == before)
+		sched_yield();
+	t_ok(t_send(&end, T_BUF_SIZE / 2, 1, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	t_wait_dto(end.request_evd, end.ep, 1, DAT_DTO_SUCCESS, 1);
+	t_ok(dat_ep_disconnect(end.ep, DAT_CLOSE_ABRUPT_FLAG));
+	t_ok(dat_lmr_free(end.buf.lmr));
+	t_fill(end.buf.mem, T_BUF_SIZE, 2);
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, end.ep);
+	untouched = t_is_filled(end.buf.mem, T_BUF_SIZE, 2);
+	t_peer_join(&peer);
+	t_ia_close(&ia);
+	if (!has_choice())
+		t_skip("the fabric has no choice");
+	ck_assert_msg(untouched, "the peer has written to memory after dat_lmr_free");
+}
+END_TEST
+
 /* An IA of another fabric ignores the parameter, but not a word that nobody knows. */
 START_TEST(a_word_that_nobody_knows)
 {
@@ -403,6 +482,7 @@ int main(void)
 	tcase_add_loop_test(tcase, forbidden_copies, 0,
 			    (int)(sizeof(forbidden) / sizeof(forbidden[0])));
 	tcase_add_test(tcase, long_messages_that_wait);
+	tcase_add_loop_test(tcase, memory_that_is_freed_while_the_end_lingers, 0, ROUNDS_OF_FREE);
 	tcase_add_test(tcase, a_word_that_nobody_knows);
 	return t_run(suite);
 }

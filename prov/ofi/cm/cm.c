@@ -16,11 +16,9 @@
 #include "fabric/quirks.h"
 #include "cm/service_point.h"
 #include "cm/wire.h"
-#include "object/ep.h"
 #include "base/clock.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
-#include "cm/conn_state.h"
 #include "dto/reap.h"
 
 #include <errno.h>
@@ -113,15 +111,19 @@ void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number)
 	}
 }
 
-/* Only a peer with a data path to us, other than for datagrams, can have resolved a context. */
+/*
+ * Only a peer that has had a data path to us, other than for datagrams, can have resolved a
+ * context. It can use the context until it has handled BYE. So a connection counts while it
+ * lingers, because BYE was not sent, and after that, because a copy of the peer may still be under
+ * way.
+ */
 static bool may_know_contexts(const struct dofi_chan *chan)
 {
 	DOFI_LIST_FOR(node, &chan->conns)
 	{
 		const struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
 
-		if (!conn->ud &&
-		    (dofi_conn_stage(conn) == DOFI_STAGE_UP || (conn->ep && conn->ep->path_up)))
+		if (conn->path_made && !conn->ud)
 			return true;
 	}
 	return false;

@@ -138,6 +138,7 @@ static void setup(void)
 	conn = (struct dofi_conn){.ia = &ia,
 				  .chan = chan,
 				  .ep = &ep,
+				  .path_made = true,
 				  .state = DOFI_CONN_ESTABLISHED};
 	dofi_list_add_tail(&chan->conns, &conn.link);
 	ep.obj.ia = &ia;
@@ -346,21 +347,29 @@ END_TEST
 
 /* --- an invalidation of ours --- */
 
-/* Only a peer that has had a data path to us can have used a context, and it has none by datagrams.
+/*
+ * Only a peer that has had a data path to us can have used a context, and it has none by datagrams.
+ * While this side lingers it posts nothing, but the peer has not got BYE and may use contexts.
  */
 START_TEST(only_peers_with_a_path_are_asked)
 {
 	static const struct {
 		enum dofi_conn_state state;
-		bool path_up, ud, asked;
+		bool path_made, path_up, ud, asked;
 	} conns[] = {
-		{DOFI_CONN_REQUESTED, false, false, false},
-		{DOFI_CONN_ESTABLISHED, false, false, true},
-		{DOFI_CONN_ACCEPTED, true, false, true},
-		{DOFI_CONN_ESTABLISHED, true, true, false},
+		{DOFI_CONN_REQUESTED, false, false, false, false},
+		{DOFI_CONN_ACCEPTED, true, true, false, true},
+		{DOFI_CONN_PATH_LOST, true, false, false, true},
+		{DOFI_CONN_ESTABLISHED, true, true, false, true},
+		{DOFI_CONN_ESTABLISHED, true, true, true, false},
+		{DOFI_CONN_GOODBYE_PENDING, true, false, false, true},
+		{DOFI_CONN_LINGERING, true, false, false, true},
+		{DOFI_CONN_LINGERING, false, false, false, false},
+		{DOFI_CONN_RELEASING, true, false, false, true},
 	};
 
 	conn.state = conns[_i].state;
+	conn.path_made = conns[_i].path_made;
 	ep.path_up = conns[_i].path_up;
 	conn.ud = conns[_i].ud;
 	ck_assert_uint_eq(dofi_chan_ask(&ia, CONTEXT), 1);
@@ -503,6 +512,7 @@ END_TEST
 START_TEST(a_call_waits_for_nobody)
 {
 	conn.state = DOFI_CONN_REQUESTED;
+	conn.path_made = false;
 	invalidate();
 	ck_assert_int_eq(sleeps, 0);
 	ck_assert_uint_eq(ia.cm.invalidations, 1);
@@ -790,7 +800,7 @@ int main(void)
 	tcase_add_test(tc, the_channel_ends_before_the_answer);
 	tcase_add_test(tc, drains_end_with_their_channel);
 	tcase_add_test(tc, unexpected_answers_are_ignored);
-	tcase_add_loop_test(tc, only_peers_with_a_path_are_asked, 0, 4);
+	tcase_add_loop_test(tc, only_peers_with_a_path_are_asked, 0, 9);
 	tcase_add_test(tc, a_channel_without_connections_is_not_asked);
 	tcase_add_test(tc, a_context_is_looked_up_again);
 	tcase_add_test(tc, other_contexts_stay);
