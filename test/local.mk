@@ -1020,7 +1020,8 @@ conn_world_wraps = -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_
 	-Wl,--wrap=dofi_chan_dial -Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_chan_flush -Wl,--wrap=dofi_evd_push \
 	-Wl,--wrap=dofi_ep_sync -Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_linger_wait -Wl,--wrap=dofi_ud_forget \
 	-Wl,--wrap=dofi_conn_step -Wl,--wrap=dofi_chan_read -Wl,--wrap=dofi_release_flushed \
-	-Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_truncated_settle -Wl,--wrap=dofi_run_delay_is_high
+	-Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_truncated_settle -Wl,--wrap=dofi_run_delay_is_high \
+	-Wl,--wrap=dofi_wakeup_read
 %C%_unit_cm_check_conn_begin_SOURCES = %D%/unit/cm/check_conn_begin.c $(conn_world)
 %C%_unit_cm_check_conn_begin_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_conn_begin_LINK = $(LINK) $(conn_world_wraps)

@@ -19,6 +19,7 @@
 #include "object/ep.h"
 #include "object/srq_count.h"
 #include "progress/engine.h"
+#include "progress/wakeup.h"
 
 #include <string.h>
 
@@ -153,6 +154,9 @@ static void hear_ready(struct dofi_conn *conn, const struct dofi_msg *msg)
 
 	if (conn->active)
 		return;
+	/* The peer joined the shared memory before it sent READY. JOIN came by the local socket. */
+	if (!conn->path_made && conn->memory)
+		dofi_wakeup_read(conn->ia);
 	if (!conn->path_made)
 		event = DOFI_ON_READY_EARLY;
 	else if (conn->ud)

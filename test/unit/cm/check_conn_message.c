@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Messages of the peer: those that come late, those that count what was sent, those for which a
- * word of the fabric stands. Each is counted.
+ * word of the fabric stands, those that overtake what came by the local socket. Each is counted.
  */
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/srq_count.h"
 #include "conn_world.h"
+
+#include <stddef.h>
 
 /* --- who has given up --- */
 
@@ -331,6 +333,59 @@ START_TEST(a_message_may_overtake_the_word_of_the_fabric)
 }
 END_TEST
 
+/* --- shared memory --- */
+
+static int nreads; /* of the local socket */
+
+static void find_nothing(void)
+{
+	nreads++;
+}
+
+static void find_join(void)
+{
+	nreads++;
+	happens(PATH_UP);
+}
+
+static void accept_without_path(bool offers)
+{
+	static max_align_t rings; /* the connection manager does not look into them */
+
+	reach(OFFERED);
+	makes_path = false;
+	happens(CR_ACCEPT);
+	conn->memory = offers ? (struct dofi_memory_path *)(void *)&rings : NULL;
+	trace[0] = '\0';
+}
+
+/* The peer says by the local socket that it has joined, then READY, and may end at once. */
+START_TEST(the_join_is_read_before_ready_counts)
+{
+	accept_without_path(true);
+	while_reading = find_join;
+	happens(MSG_READY);
+	happens(MSG_BYE);
+	run_work();
+	ck_assert_str_eq(trace, "established unlink disconnected");
+	ck_assert_int_eq(nreads, 1);
+}
+END_TEST
+
+START_TEST(ready_before_the_path_waits_for_it)
+{
+	accept_without_path(_i);
+	while_reading = find_nothing;
+	happens(MSG_READY);
+	ck_assert_int_eq(conn->state, DOFI_CONN_PATH_PENDING);
+	ck_assert_int_eq(nreads, _i); /* only if memory was offered */
+	happens(PATH_UP);
+	happens(MSG_READY);
+	ck_assert_str_eq(trace, "established");
+	ck_assert_int_eq(nreads, _i);
+}
+END_TEST
+
 /* --- counters --- */
 
 enum { REQ, REP, RTU, USER_REJ, ERR_REJ, DREQ, COUNTERS };
@@ -405,6 +460,14 @@ static void add_late_messages(Suite *suite)
 	tcase_add_test(tc, a_question_that_comes_too_late_is_answered_by_cancel);
 }
 
+static void add_shared_memory(Suite *suite)
+{
+	TCase *tc = add_case(suite, "shared_memory");
+
+	tcase_add_test(tc, the_join_is_read_before_ready_counts);
+	tcase_add_loop_test(tc, ready_before_the_path_waits_for_it, 0, 2);
+}
+
 static void add_counters(Suite *suite)
 {
 	TCase *tc = add_case(suite, "counters");
@@ -418,6 +481,7 @@ int main(void)
 
 	add_failures(suite);
 	add_late_messages(suite);
+	add_shared_memory(suite);
 	add_counters(suite);
 	return t_run(suite);
 }

@@ -50,6 +50,7 @@ bool overloaded, sync_fails, mark_finds_no_room;
 uint64_t heard_qual = 1u << 20;
 void (*while_draining)(void);
 void (*while_hearing)(void);
+void (*while_reading)(void);
 void (*while_unlinking)(void);
 
 bool (*met)[DOFI_CONN_EVENTS];
@@ -81,6 +82,7 @@ bool __wrap_dofi_ep_sync(struct dofi_ep *of);
 int __wrap_dofi_engine_drain_cq(struct dofi_ia *of);
 void __wrap_dofi_linger_wait(struct dofi_ia *of);
 void __wrap_dofi_chan_read(struct dofi_chan *of);
+void __wrap_dofi_wakeup_read(struct dofi_ia *of);
 const struct dofi_conn_step *__wrap_dofi_conn_step(enum dofi_conn_state state,
 						   enum dofi_conn_event event);
 void __wrap_dofi_ud_forget(struct dofi_ia *of, const struct dofi_ud_ah *ah);
@@ -237,6 +239,13 @@ void __wrap_dofi_chan_read(struct dofi_chan *of)
 	(void)of;
 	if (while_hearing)
 		while_hearing();
+}
+
+void __wrap_dofi_wakeup_read(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	if (while_reading)
+		while_reading();
 }
 
 void __wrap_dofi_linger_wait(struct dofi_ia *of)

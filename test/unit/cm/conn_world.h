@@ -65,6 +65,7 @@ extern bool mark_finds_no_room;
 extern uint64_t heard_qual;           /* of messages of the peer */
 extern void (*while_draining)(void);  /* what the completion queue has when it is read */
 extern void (*while_hearing)(void);   /* what lies in the channel's socket */
+extern void (*while_reading)(void);   /* what lies in the local socket */
 extern void (*while_unlinking)(void); /* the transport takes the path down */
 
 /* The cells of the table that the test cases have covered, or NULL. */
