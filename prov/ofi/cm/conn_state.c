@@ -202,15 +202,16 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 			/* A second READY, after the path was made. */
 			ON(READY, ESTABLISH, ESTABLISHED),
 			IGNORE(READY_EARLY, PATH_PENDING),
-			END(PATH_DOWN, UNACCEPTED),
+			/* The peer is established: BYE tells it. */
+			END(PATH_DOWN, LOST),
 			WITHIN_TIME(PATH_PENDING),
 			UNACCEPTED(PATH_PENDING),
 		},
 	[DOFI_CONN_PATH_LOST] =
 		{
 			ON(READY, ESTABLISH, GOODBYE_PENDING),
-			/* The path was lost before it was made. */
-			END(READY_EARLY, UNACCEPTED),
+			/* The path was lost before it was made, and the peer is established. */
+			END(READY_EARLY, LOST),
 			ON(FIRST_MESSAGE, ESTABLISH_LOCKED, GOODBYE_PENDING),
 			ON(PATH_DOWN, AWAIT_GOODBYE, PATH_LOST),
 			IGNORE(PATH_UP, PATH_LOST),

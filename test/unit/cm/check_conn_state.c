@@ -245,7 +245,7 @@ START_TEST(a_second_ready_finds_the_path_made)
 }
 END_TEST
 
-/* READY says that the path is up, but it was lost before it was made. */
+/* READY says that the peer is established, so it is told that the path was lost here. */
 START_TEST(a_ready_without_a_path_ends_the_connection)
 {
 	makes_path = false;
@@ -256,7 +256,7 @@ START_TEST(a_ready_without_a_path_ends_the_connection)
 	trace[0] = '\0';
 	happens(MSG_READY);
 	run_work();
-	ck_assert_str_eq(trace, "unlink accept-completion-error");
+	ck_assert_str_eq(trace, "BYE-error unlink accept-completion-error");
 	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
 }
 END_TEST
