@@ -52,9 +52,10 @@ static struct dofi_conn *find_same(const struct dofi_cm *cm, const struct dofi_m
 
 /*
  * The consumer has not answered yet: moves the connection to the channel on which the connector
- * repeated its request.
+ * repeated its request. It may have posted receives meanwhile, so the repetition tells of more
+ * credits.
  */
-static void move(struct dofi_conn *conn, struct dofi_chan *chan)
+static void move(struct dofi_conn *conn, struct dofi_chan *chan, const struct dofi_msg *request)
 {
 	if (conn->chan)
 		conn->chan->noffered--;
@@ -62,6 +63,7 @@ static void move(struct dofi_conn *conn, struct dofi_chan *chan)
 	conn->chan = chan;
 	dofi_list_add_tail(&chan->conns, &conn->link);
 	chan->noffered++;
+	dofi_conn_parse_hello(conn, request);
 	dofi_conn_handle(conn, DOFI_ON_REQUEST_AGAIN, NULL);
 }
 
@@ -82,7 +84,7 @@ static bool came_before(struct dofi_chan *chan, const struct dofi_msg *request)
 		return conn->repeated;
 	if (conn->state != DOFI_CONN_OFFERED && conn->state != DOFI_CONN_ABANDONED)
 		return false;
-	move(conn, chan);
+	move(conn, chan, request);
 	dofi_conn_repeated(conn);
 	return true;
 }

@@ -81,6 +81,8 @@ END_TEST
 
 static struct dofi_chan second = {.ia = &ia, .state = DOFI_CHAN_UP, .peer.addr.ss_family = AF_INET};
 
+#define RECEIVES 5u /* of the connector, which had none when it sent the first request */
+
 /* Behind the loss of its channel, or before that is noticed. */
 static void hear_again(uint16_t flags, uint8_t token)
 {
@@ -88,6 +90,7 @@ static void hear_again(uint16_t flags, uint8_t token)
 				     .conn_qual = 1u << 20,
 				     .src = 77,
 				     .token = {token},
+				     .data = RECEIVES,
 				     .flags = flags};
 
 	dofi_list_init(&second.conns);
@@ -100,6 +103,7 @@ static void expect_resumed(struct dofi_conn *first)
 	ck_assert_ptr_null(conn);
 	ck_assert_uint_eq(ia.cm.nconns, 1);
 	ck_assert_ptr_eq(second.conns.next, &first->link);
+	ck_assert_uint_eq(first->peer_credit_total, RECEIVES);
 	hear(DOFI_MSG_REQUEST, 0, 0); /* the first one, which was overtaken */
 	ck_assert_ptr_null(conn);
 	ck_assert_uint_eq(ia.cm.nconns, 1);
