@@ -205,19 +205,27 @@ static const struct dofi_trans_ops memory_trans = {
 /* --- the local socket --- */
 
 /*
- * The DETAILS of the peer may still lie unread in the control channel, so the channels are read
- * first.
+ * Whether this side has said that it uses the segment, or is about to. Before that, a further offer
+ * replaces the segment: the request was repeated, and the peer has accepted the repetition, too.
  */
+static bool is_taken(const struct dofi_memory_path *path)
+{
+	return path->joined || path->passing.waits;
+}
+
+/* The peer's DETAILS may not have been read yet, so the offer itself names the peer. */
 static void take_rings(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
 		       const struct dofi_local_sender *sender)
 {
 	struct dofi_conn *conn = dofi_conn_by_id(ia, text->number);
 	int ret;
 
-	if (!conn || !conn->active || conn->trans != &memory_trans || conn->memory ||
-	    dofi_conn_is_ending(conn) ||
+	if (!conn || !conn->active || conn->trans != &memory_trans || dofi_conn_is_ending(conn) ||
 	    !dofi_crypto_equal(conn->token, text->token, sizeof(text->token)))
 		return;
+	if (conn->memory && is_taken(conn->memory))
+		return;
+	drop(conn);
 	ret = dofi_memory_path_map(conn, text->uuid, sender->passed, &conn->memory);
 	if (ret)
 		DOFI_LOG_I("%s: shared memory of a peer can't be used: %s", ia->name,

@@ -530,7 +530,8 @@ enum {
 	NO_CONN,
 	PASSIVE,
 	ON_FABRIC,
-	HAS_ONE,
+	HAS_JOINED,
+	IS_JOINING,
 	IS_ENDING,
 	BAD_TOKEN,
 	NO_FD,
@@ -538,6 +539,12 @@ enum {
 	BAD_FD,
 	REFUSED
 };
+
+static struct dofi_memory_path *have_one(void)
+{
+	ck_assert_int_eq(dofi_memory_path_make(&conn, &conn.memory), 0);
+	return conn.memory;
+}
 
 START_TEST(segments_that_are_refused)
 {
@@ -556,9 +563,13 @@ START_TEST(segments_that_are_refused)
 	case ON_FABRIC:
 		conn.trans = &fabric;
 		break;
-	case HAS_ONE:
-		ck_assert_int_eq(dofi_memory_path_make(&conn, &conn.memory), 0);
-		before = conn.memory;
+	case HAS_JOINED:
+		before = have_one();
+		before->joined = true;
+		break;
+	case IS_JOINING: /* but the socket of the peer is full */
+		before = have_one();
+		dofi_stall(&ia, &before->passing);
 		break;
 	case IS_ENDING:
 		conn.state = DOFI_CONN_ENDING;
@@ -582,6 +593,32 @@ START_TEST(segments_that_are_refused)
 	ck_assert_int_eq(strstr(t_captured(log), "shared memory of a peer can't be used") != NULL,
 			 _i == BAD_FD);
 	conn.trans = ia.local_trans;
+	if (before)
+		before->joined = false;
+}
+END_TEST
+
+/* The answer to a request was lost with its channel, and the peer accepts the repetition. */
+START_TEST(a_later_segment_replaces_the_former_one)
+{
+	have_one();
+	ia.wakeup.heard(&ia, &offer, &sender);
+	ck_assert_ptr_nonnull(conn.memory);
+	conn.memory->ours->asleep = 5;
+	ck_assert_uint_eq(made->theirs->asleep, 5);
+}
+END_TEST
+
+/* The former one is of a connection that has ended, so the fabric remains. */
+START_TEST(a_later_segment_that_cannot_be_used)
+{
+	int log = t_capture(STDERR_FILENO);
+
+	have_one();
+	sender.passed = STDERR_FILENO;
+	ia.wakeup.heard(&ia, &offer, &sender);
+	ck_assert_ptr_null(conn.memory);
+	t_captured(log);
 }
 END_TEST
 
@@ -1051,6 +1088,8 @@ int main(void)
 	tcase_add_checked_fixture(offers, setup_offer, teardown_offer);
 	tcase_add_test(offers, a_segment_that_is_taken);
 	tcase_add_loop_test(offers, segments_that_are_refused, 0, REFUSED);
+	tcase_add_test(offers, a_later_segment_replaces_the_former_one);
+	tcase_add_test(offers, a_later_segment_that_cannot_be_used);
 	tcase_add_test(offers, a_segment_in_the_first_descriptor);
 	suite_add_tcase(suite, offers);
 	tcase_add_checked_fixture(joined, setup_answer, teardown);
