@@ -17,8 +17,10 @@ static void unfold_ah(const struct dofi_event *event, DAT_EVENT *out,
 	struct dofi_ud_ah *ah = dofi_ud_ah(event->conn.private_data);
 
 	data->private_data = ah ? ah->private_data : NULL;
-	if (!ah)
+	if (!ah) {
+		data->private_data_size = 0;
 		return;
+	}
 	ext->remote_ah.ah = (struct ibv_ah *)(void *)ah;
 	ext->remote_ah.qpn = ah->number;
 	memcpy(&ext->remote_ah.ia_addr, &ah->addr, sizeof(ext->remote_ah.ia_addr));

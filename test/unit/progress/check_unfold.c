@@ -214,6 +214,7 @@ START_TEST(an_established_connection_of_datagrams)
 	atomic_store(&ah.obj.magic, 0);
 	unfold_with_ext();
 	ck_assert_ptr_null(data->private_data);
+	ck_assert_int_eq(data->private_data_size, 0);
 	ck_assert_ptr_null(ext.remote_ah.ah);
 	ck_assert_ptr_null(ext.context.as_ptr);
 	/* Other events of datagrams have none. */
