@@ -115,6 +115,7 @@ void dofi_conn_offer(struct dofi_chan *chan, const struct dofi_msg *request)
 	conn->port_qual = request->port_qual;
 	dofi_conn_set_private(conn, request->private_data, request->private_size);
 	conn->chan = chan;
+	conn->remote = chan->source;
 	dofi_list_add_tail(&chan->conns, &conn->link);
 	chan->noffered++;
 	conn->ud = request->flags & DOFI_MSG_F_UD;

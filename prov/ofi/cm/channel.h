@@ -69,11 +69,12 @@ struct dofi_chan {
 	uint64_t idle_since;            /* UP, without connections */
 	struct dofi_list waiting;       /* conn->link: dofi_conn_chan_up is due */
 	struct dofi_list conns;         /* conn->link */
-	uint32_t noffered;              /* number of requests that wait for the consumer's answer */
-	struct dofi_timer timer;        /* limit of HANDSHAKE, then of idleness */
-	struct dofi_work work;          /* due upcalls, and the end */
-	struct dofi_work sending;       /* sends the frames that were queued meanwhile */
-	uint64_t asked, done; /* number of the last INVALIDATE sent, of the last answered */
+	/* requests that wait for the consumer's answer and were not withdrawn; crowd.h */
+	uint32_t noffered;
+	struct dofi_timer timer;  /* limit of HANDSHAKE, then of idleness */
+	struct dofi_work work;    /* due upcalls, and the end */
+	struct dofi_work sending; /* sends the frames that were queued meanwhile */
+	uint64_t asked, done;     /* number of the last INVALIDATE sent, of the last answered */
 	/* an INVALIDATE was not answered in time, so calls do not wait for this peer */
 	bool mute;
 	uint8_t silences; /* how often that happened */

@@ -233,12 +233,14 @@ void dofi_conn_enter(struct dofi_conn *conn, enum dofi_conn_state state)
 
 	dofi_assert_held(&conn->ia->engine.lock);
 	cm->nlinking -= dofi_conn_stage(conn) == DOFI_STAGE_LINKING;
+	cm->nabandoned -= conn->state == DOFI_CONN_ABANDONED;
 	if (conn->state == DOFI_CONN_OFFERED && conn->chan)
 		conn->chan->noffered--;
 	if (state == DOFI_CONN_ENDING)
 		conn->ended_in = conn->state;
 	conn->state = state;
 	cm->nlinking += dofi_conn_stage(conn) == DOFI_STAGE_LINKING;
+	cm->nabandoned += state == DOFI_CONN_ABANDONED;
 }
 
 /* --- facts --- */

@@ -66,7 +66,8 @@ struct dofi_conn {
 	struct dofi_redial redial;
 	/* active: time limit of dat_ep_connect, or DOFI_FOREVER */
 	uint64_t deadline;
-	struct sockaddr_storage remote;      /* active: the address that the consumer gave */
+	/* active: the address that the consumer gave; passive: the source of the channel */
+	struct sockaddr_storage remote;
 	uint8_t token[DOFI_TOKEN_SIZE];      /* ours */
 	uint8_t peer_token[DOFI_TOKEN_SIZE]; /* valid when peer_id is */
 	uint32_t peer_read_in, peer_pz, peer_credit_total, peer_srq, peer_slots;

@@ -4,6 +4,7 @@
 #include "base/addr.h"
 #include "base/log.h"
 #include "cm/channel.h"
+#include "cm/conn.h"
 #include "object/ia.h"
 #include "base/clock.h"
 #include "progress/engine.h"
@@ -133,11 +134,32 @@ void dofi_crowd_evicts(struct dofi_chan *chan)
 			 ia->cm.max_strangers);
 }
 
+/* Requests from the address of the channel whose connectors have given up. */
+static uint32_t abandoned_of(const struct dofi_chan *chan)
+{
+	const struct dofi_cm *cm = &chan->ia->cm;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < cm->conns_size; i++) {
+		const struct dofi_conn *conn = cm->conns[i];
+
+		n += conn && conn->state == DOFI_CONN_ABANDONED &&
+		     dofi_addr_same_host(&conn->remote, &chan->source);
+	}
+	return n;
+}
+
+/*
+ * A request that its peer has withdrawn waits for the consumer, too, and has lost its channel. So
+ * it counts for all channels of its address; otherwise a peer could withdraw requests without end.
+ */
 bool dofi_crowd_takes_request(struct dofi_chan *chan)
 {
-	uint32_t limit = (uint32_t)chan->ia->params.max_peer_requests;
+	uint32_t limit = (uint32_t)chan->ia->params.max_peer_requests, n = chan->noffered;
 
-	if (chan->noffered < limit)
+	if (n < limit && n + chan->ia->cm.nabandoned >= limit)
+		n += abandoned_of(chan);
+	if (n < limit)
 		return true;
 	say(chan, "another connection request", limit, "max_peer_requests");
 	return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Limits what peers may take up in this process. Peers with the key: channels in all and from one
- * address, and requests that wait for the consumer. Others: sockets. Guarded by engine.lock.
+ * address, and requests that wait for the consumer, also after their peer has withdrawn them.
+ * Others: sockets. Guarded by engine.lock.
  */
 #ifndef DOFI_CROWD_H
 #define DOFI_CROWD_H

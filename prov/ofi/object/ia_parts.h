@@ -263,8 +263,9 @@ struct dofi_bounces {
 /* IA-wide state of the connection manager; guarded by engine.lock. */
 struct dofi_cm {
 	uint8_t uuid[16];
-	struct dofi_list chans;     /* all except strangers and dead ones */
-	struct dofi_list strangers; /* accepted sockets that have not sent HELLO, oldest first */
+	struct dofi_list chans; /* all except strangers and dead ones */
+	/* accepted sockets whose handshake is not complete, oldest first */
+	struct dofi_list strangers;
 	struct dofi_list dead;
 	struct dofi_chan_tables *tables; /* of channels that were dialled; channel_find.h */
 	uint64_t last_answer;        /* when a peer that was dialled got on with its handshake */
@@ -289,7 +290,8 @@ struct dofi_cm {
 	uint32_t nconns;
 	/* connections in the stage LINKING; changes with engine.lock held */
 	_Atomic uint32_t nlinking;
-	uint32_t nrepeated; /* connections whose request was sent twice */
+	uint32_t nrepeated;  /* connections whose request was sent twice */
+	uint32_t nabandoned; /* requests that were withdrawn and wait for the consumer; crowd.h */
 	/* steps that the fabric has made with connections in this stage */
 	uint32_t steps;
 	uint64_t last_step;        /* time of the last of these steps */

@@ -53,6 +53,25 @@ START_TEST(a_request_is_taken_back_before_its_answer)
 }
 END_TEST
 
+/* The CR of each stays until the consumer decides. */
+START_TEST(a_peer_does_not_ask_and_cancel_without_end)
+{
+	ia.params.max_peer_requests = 3;
+	for (uint32_t src = 100; src < 103; src++) {
+		hear_unanswered(DOFI_MSG_REQUEST, src);
+		hear_unanswered(DOFI_MSG_CANCEL, src);
+		ck_assert_int_eq(conn->state, DOFI_CONN_ABANDONED);
+	}
+	ck_assert_str_eq(trace, "");
+	hear_unanswered(DOFI_MSG_REQUEST, 103);
+	ck_assert_str_eq(trace, "REJECT");
+	trace[0] = '\0';
+	happens(CR_REJECT); /* the consumer rejects one of them */
+	hear_unanswered(DOFI_MSG_REQUEST, 104);
+	ck_assert_str_eq(trace, "");
+}
+END_TEST
+
 START_TEST(no_peer_takes_back_what_it_was_asked_for)
 {
 	reach(REQUESTED);
@@ -444,6 +463,7 @@ static void add_late_messages(Suite *suite)
 	tcase_add_loop_test(tc, count_is_answered_until_the_end_is_decided, 0, 5);
 	tcase_add_test(tc, an_accept_that_comes_too_late_is_answered_by_cancel);
 	tcase_add_test(tc, a_request_is_taken_back_before_its_answer);
+	tcase_add_test(tc, a_peer_does_not_ask_and_cancel_without_end);
 	tcase_add_loop_test(tc, an_end_is_answered_with_a_count, 0, 3);
 	tcase_add_test(tc, who_cancels_has_sent_nothing);
 	tcase_add_loop_test(tc, a_late_count_settles_the_connection, 0, 8);

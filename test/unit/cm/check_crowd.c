@@ -342,6 +342,54 @@ START_TEST(requests_of_a_peer_have_a_limit)
 }
 END_TEST
 
+/* Its CR stays, whether the peer cancels it or closes the channel. */
+START_TEST(withdrawn_requests_count_for_their_address)
+{
+	struct dofi_conn *conns[3];
+
+	admit_many(0, 2, 1);
+	admit_many(2, 1, 2);
+	for (unsigned int i = 0; i < 3; i++) {
+		ck_assert(dofi_crowd_takes_request(&chans[0]));
+		conns[i] = dofi_conn_new(&ia, DOFI_CONN_OFFERED);
+		ck_assert_ptr_nonnull(conns[i]);
+		conns[i]->remote = chans[0].source;
+		dofi_conn_enter(conns[i], DOFI_CONN_ABANDONED);
+	}
+	ck_assert(!dofi_crowd_takes_request(&chans[0]));
+	ck_assert(!dofi_crowd_takes_request(&chans[1]));
+	ck_assert(dofi_crowd_takes_request(&chans[2]));
+	dofi_conn_enter(conns[0], DOFI_CONN_OFFERED); /* by its repetition, on another channel */
+	ck_assert(dofi_crowd_takes_request(&chans[0]));
+	dofi_conn_enter(conns[1], DOFI_CONN_ENDED);
+	chans[0].noffered = 1;
+	ck_assert(dofi_crowd_takes_request(&chans[0]));
+	chans[0].noffered = 2;
+	ck_assert(!dofi_crowd_takes_request(&chans[0]));
+	for (unsigned int i = 0; i < 3; i++)
+		dofi_conn_free(conns[i]);
+}
+END_TEST
+
+/* In a connection storm the cost of a request must not grow with the number of connections. */
+START_TEST(a_request_below_the_limit_compares_no_addresses)
+{
+	struct dofi_conn *conn = dofi_conn_new(&ia, DOFI_CONN_OFFERED);
+
+	admit_many(0, 1, 1);
+	compared = 0;
+	dofi_conn_enter(conn, DOFI_CONN_ABANDONED);
+	chans[0].noffered = 1;
+	ck_assert(dofi_crowd_takes_request(&chans[0]));
+	ck_assert_uint_eq(compared, 0);
+	chans[0].noffered = 2;
+	conn->remote = chans[0].source;
+	ck_assert(!dofi_crowd_takes_request(&chans[0]));
+	ck_assert_uint_eq(compared, 1);
+	dofi_conn_free(conn);
+}
+END_TEST
+
 /* --- the log --- */
 
 static unsigned int lines_of(const char *text, const char *words)
@@ -391,6 +439,8 @@ int main(void)
 	tcase_add_test(tcase, admission_below_the_limits_compares_no_addresses);
 	tcase_add_loop_test(tcase, limits_follow_from_the_files_of_the_process, 0, 5);
 	tcase_add_test(tcase, requests_of_a_peer_have_a_limit);
+	tcase_add_test(tcase, withdrawn_requests_count_for_their_address);
+	tcase_add_test(tcase, a_request_below_the_limit_compares_no_addresses);
 	tcase_add_test(tcase, refusals_are_logged_at_a_limited_rate);
 	return t_run(suite);
 }
