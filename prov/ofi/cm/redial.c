@@ -38,8 +38,8 @@ bool dofi_redial_next(struct dofi_conn *conn, uint16_t *port_p)
 
 	dofi_assert_held(&conn->ia->engine.lock);
 	/*
-	 * Later rounds skip the ports where the first round found a process that does not serve the
-	 * qualifier.
+	 * Later rounds skip the ports where another program answered. Those where nobody listened,
+	 * or whose process did not serve the qualifier, are tried again.
 	 */
 	for (; dofi_port_candidate(conn->conn_qual, conn->candidate, port_p); conn->candidate++)
 		if (!redial->until || redial->ports & 1u << conn->candidate)

@@ -27,14 +27,18 @@ enum dofi_msg_type {
 	DOFI_MSG_ACCEPT,      /* passive -> active: yes */
 	DOFI_MSG_REJECT,      /* passive -> active: reason */
 	DOFI_MSG_READY,       /* active -> passive: third leg, I am established */
-	DOFI_MSG_CANCEL,      /* active -> passive: the request is withdrawn */
-	DOFI_MSG_DISCONNECT,  /* graceful disconnect began; flag: no receive posted here */
-	DOFI_MSG_BYE,         /* connection is over; reason tells how */
-	DOFI_MSG_INVALIDATE,  /* forget this context; answered by DONE */
-	DOFI_MSG_DONE,        /* answer to INVALIDATE */
-	DOFI_MSG_GOODBYE,     /* the IA closes in order */
-	DOFI_MSG_COUNT,       /* how many messages have you sent? */
-	DOFI_MSG_COUNTED,     /* answer to COUNT */
+	/*
+	 * the request is withdrawn; also the answer to ACCEPT or COUNT for a connection that is
+	 * gone
+	 */
+	DOFI_MSG_CANCEL,
+	DOFI_MSG_DISCONNECT, /* graceful disconnect began; flag: no receive posted here */
+	DOFI_MSG_BYE,        /* connection is over; reason tells how */
+	DOFI_MSG_INVALIDATE, /* forget this context; answered by DONE */
+	DOFI_MSG_DONE,       /* answer to INVALIDATE */
+	DOFI_MSG_GOODBYE,    /* the IA closes in order */
+	DOFI_MSG_COUNT,      /* how many messages have you sent? */
+	DOFI_MSG_COUNTED,    /* answer to COUNT */
 	DOFI_MSG_TYPES
 };
 
