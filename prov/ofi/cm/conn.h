@@ -87,10 +87,13 @@ struct dofi_conn {
 	uint32_t end_event;          /* DAT_CONNECTION_EVENT_*; 0: none */
 	uint8_t end_status;          /* for the first unfinished request */
 	enum dofi_reason end_reason; /* reason in BYE or CANCEL; NONE: the peer is not told */
-	uint32_t end_private;        /* bytes of ep->private_data in the event */
-	uint64_t over_since;         /* time since which the end waits for the fabric */
+	uint32_t end_private; /* bytes of ep->private_data in the event; ud: of private_data */
+	uint64_t over_since;  /* time since which the end waits for the fabric */
 
-	/* Private data: active: to be sent in REQUEST; passive: received in it. 8-byte aligned. */
+	/*
+	 * Private data. Active: to be sent in REQUEST, then received in the answer; passive:
+	 * received in REQUEST. 8-byte aligned.
+	 */
 	uint32_t private_size;
 	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE];
 

@@ -81,10 +81,11 @@ void dofi_act_end_refused(struct dofi_conn *conn, const struct dofi_msg *msg)
 
 void dofi_act_end_rejected(struct dofi_conn *conn, const struct dofi_msg *reject)
 {
-	conn->end_private =
-		reject->private_size < DOFI_MAX_PRIVATE ? reject->private_size : DOFI_MAX_PRIVATE;
-	if (conn->end_private)
-		memcpy(conn->ep->private_data, reject->private_data, conn->end_private);
+	dofi_conn_set_private(conn, reject->private_data, reject->private_size);
+	conn->end_private = conn->private_size;
+	/* A UD EP may have several rejections queued. */
+	if (conn->end_private && !conn->ud)
+		memcpy(conn->ep->private_data, conn->private_data, conn->end_private);
 	decide(conn, DAT_CONNECTION_EVENT_PEER_REJECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
 }
 

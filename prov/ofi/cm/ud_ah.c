@@ -24,7 +24,7 @@
 
 /* --- events --- */
 
-static void raise_event(struct dofi_ep *ep, uint32_t number, uint16_t type, const void *data,
+static bool raise_event(struct dofi_ep *ep, uint32_t number, uint16_t type, const void *data,
 			uint32_t size)
 {
 	struct dofi_event event = {
@@ -34,8 +34,60 @@ static void raise_event(struct dofi_ep *ep, uint32_t number, uint16_t type, cons
 		.conn = {.private_data = data, .private_size = size},
 	};
 
-	if (ep->conn_evd)
-		dofi_evd_push(ep->conn_evd, &event, true);
+	return ep->conn_evd && !dofi_evd_push(ep->conn_evd, &event, true);
+}
+
+static void free_rejection(struct dofi_ud_ah *rejection)
+{
+	dofi_obj_retire(&rejection->obj, false);
+	dofi_list_del(&rejection->link);
+	dofi_obj_free(&rejection->obj, DOFI_HANDLE_TYPE_AH);
+}
+
+/*
+ * The consumer may still read the private data of events that it has dequeued. Their memory is not
+ * used again for long; see object.h.
+ */
+static void free_told_rejections(const struct dofi_ud *ud)
+{
+	DOFI_LIST_FOR_SAFE(node, &ud->rejections)
+	{
+		struct dofi_ud_ah *rejection = DOFI_CONTAINER(node, struct dofi_ud_ah, link);
+
+		if (atomic_load(&rejection->told))
+			free_rejection(rejection);
+	}
+}
+
+/* Each rejection has private data of its own, because several may be queued. */
+static struct dofi_ud_ah *new_rejection(const struct dofi_conn *conn, uint32_t private_size)
+{
+	struct dofi_ep *ep = conn->ep;
+	struct dofi_ud_ah *rejection =
+		dofi_obj_alloc(conn->ia, ep->obj.provider, DOFI_HANDLE_TYPE_AH, sizeof(*rejection));
+
+	if (!rejection)
+		return NULL;
+	rejection->ep = ep;
+	atomic_store(&rejection->gone, true);
+	rejection->private_size = private_size;
+	memcpy(rejection->private_data, conn->private_data, private_size);
+	dofi_list_init(&rejection->answer);
+	dofi_list_add_tail(&ep->ud->rejections, &rejection->link);
+	dofi_obj_publish(&rejection->obj, DOFI_HANDLE_TYPE_AH);
+	return rejection;
+}
+
+static void raise_rejected(const struct dofi_conn *conn, uint32_t private_size)
+{
+	struct dofi_ud_ah *rejection;
+
+	free_told_rejections(conn->ep->ud);
+	rejection = private_size ? new_rejection(conn, private_size) : NULL;
+	if (!raise_event(conn->ep, DOFI_UD_EVENT_REJECTED, DOFI_UD_TYPE_REJECTED, rejection,
+			 rejection ? private_size : 0) &&
+	    rejection)
+		free_rejection(rejection);
 }
 
 void dofi_ud_not_established(struct dofi_conn *conn, uint32_t event, uint32_t private_size)
@@ -49,8 +101,7 @@ void dofi_ud_not_established(struct dofi_conn *conn, uint32_t event, uint32_t pr
 		break;
 	case DAT_CONNECTION_EVENT_PEER_REJECTED:
 	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-		raise_event(ep, DOFI_UD_EVENT_REJECTED, DOFI_UD_TYPE_REJECTED, ep->private_data,
-			    private_size);
+		raise_rejected(conn, private_size);
 		break;
 	default:
 		raise_event(ep, DOFI_UD_EVENT_ERROR, DOFI_UD_TYPE_ERROR, ep->private_data, 0);
@@ -239,6 +290,8 @@ static void destroy_ah(struct dofi_ud_ah *ah)
 void dofi_ud_drop_all(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->obj.ia->engine.lock);
+	while (!dofi_list_empty(&ep->ud->rejections))
+		free_rejection(DOFI_CONTAINER(ep->ud->rejections.next, struct dofi_ud_ah, link));
 	while (!dofi_list_empty(&ep->ud->ahs))
 		destroy_ah(DOFI_CONTAINER(ep->ud->ahs.next, struct dofi_ud_ah, link));
 	while (!dofi_list_empty(&ep->ud->conns))

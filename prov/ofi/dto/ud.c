@@ -77,6 +77,7 @@ int dofi_ud_open(struct dofi_ep *ep)
 		return -FI_ENOMEM;
 	dofi_list_init(&ep->ud->conns);
 	dofi_list_init(&ep->ud->ahs);
+	dofi_list_init(&ep->ud->rejections);
 	dofi_lock(&ia->engine.lock);
 	ret = dofi_ud_pool_open(ia);
 	if (!ret)

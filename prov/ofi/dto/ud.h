@@ -42,6 +42,7 @@ struct dofi_ud {
 	/* attempts to connect, and connections with an address handle; by conn->ud_link */
 	struct dofi_list conns;
 	struct dofi_list ahs;
+	struct dofi_list rejections; /* of struct dofi_ud_ah: private data of queued events */
 };
 
 /* --- ud.c: an IA's EPs, and what they send and receive --- */

@@ -31,10 +31,12 @@ enum {
  * The result of a connection of a UD EP: for the consumer, an address handle and the context of
  * dat_ib_ud_cm_free. It is freed when both are freed and the peer has freed its own or is gone, or
  * with the EP. Guarded by engine.lock; the fields that posts read never change.
+ *
+ * The private data of a rejection are in such an object, too, of which the consumer gets no handle.
  */
 struct dofi_ud_ah {
 	struct dofi_obj obj;
-	struct dofi_list link; /* in ep->ud->ahs */
+	struct dofi_list link; /* in ep->ud->ahs or .rejections */
 	struct dofi_ep *ep;
 	struct dofi_conn *conn;          /* NULL: the peer is gone, or neither side needs it */
 	uint64_t dest;                   /* the fabric's address of the peer IA */
@@ -55,6 +57,7 @@ struct dofi_ud_ah {
 	struct dofi_list answer; /* in ia->ud_answers when one is due, of this update */
 	uint32_t answer_update;
 	struct sockaddr_storage addr;
+	_Atomic bool told; /* in ep->ud->rejections: its event was dequeued */
 	uint32_t private_size;
 	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE];
 };

@@ -9,18 +9,33 @@
 #include <dat2/dat_ib_extensions.h>
 #include <string.h>
 
-/* If the address handle was freed meanwhile, the event has no data about it. */
-static void unfold_ah(const struct dofi_event *event, DAT_EVENT *out,
-		      DAT_IB_EXTENSION_EVENT_DATA *ext)
+/* The owner of the private data; NULL if it was freed meanwhile. Then the event has none. */
+static struct dofi_ud_ah *unfold_private(const struct dofi_event *event, DAT_EVENT *out)
 {
 	DAT_CONNECTION_EVENT_DATA *data = &out->event_data.connect_event_data;
 	struct dofi_ud_ah *ah = dofi_ud_ah(event->conn.private_data);
 
 	data->private_data = ah ? ah->private_data : NULL;
-	if (!ah) {
+	if (!ah)
 		data->private_data_size = 0;
+	return ah;
+}
+
+static void unfold_rejection(const struct dofi_event *event, DAT_EVENT *out)
+{
+	struct dofi_ud_ah *rejection = unfold_private(event, out);
+
+	if (rejection)
+		atomic_store(&rejection->told, true);
+}
+
+static void unfold_ah(const struct dofi_event *event, DAT_EVENT *out,
+		      DAT_IB_EXTENSION_EVENT_DATA *ext)
+{
+	struct dofi_ud_ah *ah = unfold_private(event, out);
+
+	if (!ah)
 		return;
-	}
 	ext->remote_ah.ah = (struct ibv_ah *)(void *)ah;
 	ext->remote_ah.qpn = ah->number;
 	memcpy(&ext->remote_ah.ia_addr, &ah->addr, sizeof(ext->remote_ah.ia_addr));
@@ -43,6 +58,8 @@ DOFI_SLOW_PATH static void unfold_extension(const struct dofi_event *event, DAT_
 		out->event_data.cr_arrival_event_data.truncate_flag = DAT_FALSE;
 	} else if (event->number == DOFI_UD_EVENT_ESTABLISHED) {
 		unfold_ah(event, out, &ext);
+	} else if (event->number == DOFI_UD_EVENT_REJECTED) {
+		unfold_rejection(event, out);
 	}
 	memcpy(out->event_extension_data, &ext, sizeof(ext));
 }

@@ -69,14 +69,13 @@ START_TEST(an_attempt_that_fails_has_an_event)
 }
 END_TEST
 
-/* The consumer's reasons come with the event. */
-START_TEST(a_refused_attempt_brings_private_data)
+/* Returns the object that has the private data of the event. */
+static struct dofi_ud_ah *be_refused(const char *data, uint32_t size)
 {
-	static const char data[] = "not today";
 	struct dofi_msg reject = {.type = DOFI_MSG_REJECT,
 				  .reason = DOFI_REASON_CONSUMER,
 				  .private_data = data,
-				  .private_size = sizeof(data)};
+				  .private_size = size};
 
 	ep.ud = &ud;
 	start();
@@ -84,12 +83,45 @@ START_TEST(a_refused_attempt_brings_private_data)
 	reject.dst = id;
 	dofi_conn_message(&chan, &reject);
 	run_work();
+	ck_assert(is_gone());
+	return dofi_ud_ah(last_event.conn.private_data);
+}
+
+/* The consumer's reasons come with the event, and remain when the next attempt is refused. */
+START_TEST(a_refused_attempt_brings_private_data)
+{
+	struct dofi_ud_ah *first = be_refused("not today", 10), *second, *third;
+
+	ck_assert_ptr_nonnull(first);
 	ck_assert_uint_eq(last_event.number, DOFI_UD_EVENT_REJECTED);
 	ck_assert_uint_eq(last_event.ext, DOFI_UD_TYPE_REJECTED + 1);
-	ck_assert_ptr_eq(last_event.conn.private_data, ep.private_data);
-	ck_assert_uint_eq(last_event.conn.private_size, sizeof(data));
-	ck_assert_mem_eq(ep.private_data, data, sizeof(data));
-	ck_assert(is_gone());
+	ck_assert_uint_eq(last_event.conn.private_size, 10);
+	second = be_refused("never", 6);
+	ck_assert_uint_eq(last_event.conn.private_size, 6);
+	ck_assert_ptr_ne(second, first);
+	ck_assert_str_eq((char *)first->private_data, "not today");
+	ck_assert_str_eq((char *)second->private_data, "never");
+	atomic_store(&second->told, true); /* dequeued */
+	third = be_refused("maybe", 6);
+	ck_assert_ptr_null(dofi_ud_ah(second));
+	ck_assert_str_eq((char *)second->private_data, "never"); /* the consumer may read it */
+	ck_assert_str_eq((char *)third->private_data, "maybe");
+	ck_assert_ptr_eq(dofi_ud_ah(first), first);
+	dofi_ud_drop_all(&ep);
+	ck_assert(dofi_list_empty(&ud.rejections));
+	ck_assert_ptr_null(dofi_ud_ah(first));
+	ck_assert_ptr_null(dofi_ud_ah(third));
+}
+END_TEST
+
+/* Nothing is kept, nor for an event that nobody gets. */
+START_TEST(a_refused_attempt_without_private_data)
+{
+	if (_i)
+		ep.conn_evd = NULL;
+	ck_assert_ptr_null(_i ? be_refused("never", 6) : be_refused(NULL, 0));
+	ck_assert_uint_eq(last_event.conn.private_size, 0);
+	ck_assert(dofi_list_empty(&ud.rejections));
 }
 END_TEST
 
@@ -398,6 +430,7 @@ static void add_handles(Suite *suite)
 	tcase_add_loop_test(tc, an_address_handle_names_the_peer, 0, 4);
 	tcase_add_loop_test(tc, an_attempt_that_fails_has_an_event, 0, 2);
 	tcase_add_test(tc, a_refused_attempt_brings_private_data);
+	tcase_add_loop_test(tc, a_refused_attempt_without_private_data, 0, 2);
 	tcase_add_test(tc, a_datagram_has_the_connection_of_its_address_handle);
 	tcase_add_loop_test(tc, an_ep_without_connect_evd_has_no_event, 0, 2);
 	tcase_add_loop_test(tc, an_address_handle_is_valid_until_both_parts_are_freed, 0, 2);

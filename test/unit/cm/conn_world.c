@@ -392,6 +392,7 @@ static void setup(void)
 	dofi_list_init(&chan.link);
 	dofi_list_init(&ud.conns);
 	dofi_list_init(&ud.ahs);
+	dofi_list_init(&ud.rejections);
 	dofi_list_init(&ia.ud_answers);
 	dofi_list_init(&ia.agents);
 	dofi_list_init(&ia.agent_calls);

@@ -218,14 +218,40 @@ START_TEST(an_established_connection_of_datagrams)
 	ck_assert_ptr_null(ext.remote_ah.ah);
 	ck_assert_ptr_null(ext.context.as_ptr);
 	/* Other events of datagrams have none. */
-	event.number = DOFI_UD_EVENT_REJECTED;
-	event.ext = DOFI_UD_TYPE_REJECTED + 1;
+	event.number = DOFI_UD_EVENT_ERROR;
+	event.ext = DOFI_UD_TYPE_ERROR + 1;
 	event.conn.private_data = &two;
 	unfold_with_ext();
 	ck_assert_ptr_eq(data->private_data, &two);
+	ck_assert_int_eq(ext.type, DOFI_UD_TYPE_ERROR);
+	ck_assert_ptr_null(ext.remote_ah.ah);
+	ck_assert_ptr_null(ext.context.as_ptr);
+}
+END_TEST
+
+/* The consumer gets the bytes and no handle. */
+START_TEST(a_rejected_connection_of_datagrams)
+{
+	static _Alignas(16) struct dofi_ud_ah rejection = {.private_data = "hello"};
+	const DAT_CONNECTION_EVENT_DATA *data = &out.event_data.connect_event_data;
+
+	atomic_store(&rejection.obj.magic, DOFI_MAGIC | DOFI_HANDLE_TYPE_AH);
+	event = (struct dofi_event){.number = DOFI_UD_EVENT_REJECTED,
+				    .ext = (uint16_t)(DOFI_UD_TYPE_REJECTED + 1),
+				    .handle = &one,
+				    .conn = {.private_data = &rejection, .private_size = 6}};
+	unfold_with_ext();
+	ck_assert_int_eq(data->private_data_size, 6);
+	ck_assert_ptr_eq(data->private_data, rejection.private_data);
 	ck_assert_int_eq(ext.type, DOFI_UD_TYPE_REJECTED);
 	ck_assert_ptr_null(ext.remote_ah.ah);
 	ck_assert_ptr_null(ext.context.as_ptr);
+	ck_assert(atomic_load(&rejection.told));
+	/* The EP was freed, and with it the rejection. */
+	atomic_store(&rejection.obj.magic, 0);
+	unfold_with_ext();
+	ck_assert_ptr_null(data->private_data);
+	ck_assert_int_eq(data->private_data_size, 0);
 }
 END_TEST
 
@@ -235,6 +261,7 @@ static void add_extensions(TCase *tc)
 	tcase_add_test(tc, a_dto_with_an_extension);
 	tcase_add_test(tc, a_request_for_datagrams);
 	tcase_add_test(tc, an_established_connection_of_datagrams);
+	tcase_add_test(tc, a_rejected_connection_of_datagrams);
 }
 
 #else
