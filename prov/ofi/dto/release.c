@@ -5,6 +5,7 @@
 #include "dto/issue.h"
 #include "dto/rmr.h"
 #include "dto/srq_receive.h"
+#include "object/srq_count.h"
 
 void dofi_release_lost(struct dofi_ep *ep)
 {
@@ -53,6 +54,8 @@ void dofi_release_one(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *
 	event = dofi_evd_begin(evd, false);
 	if (!event) {
 		dofi_release_lost(ep);
+		if (wr->op == DOFI_OP_RECV && ep->srq)
+			dofi_srq_dequeued(ep->srq);
 		return;
 	}
 	describe(ep, wr, event);

@@ -48,7 +48,10 @@ struct dofi_srq {
 	uint32_t ntruncated;
 };
 
-/* A completion of this SRQ was dequeued: counts its place as free. */
+/*
+ * A completion of this SRQ was dequeued, or will never be, because its event is lost or its EVD is
+ * freed: counts its place as free.
+ */
 void dofi_srq_dequeued(struct dofi_srq *srq);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "object/ia.h"
+#include "object/srq_count.h"
 #include "object/ud_ah.h"
 #include "progress/agent.h"
 #include "progress/cno.h"
@@ -169,6 +170,21 @@ int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DA
 	return 0;
 }
 
+/* Discards the events. evd->lock is released for the counts of their SRQs. */
+static void discard(struct dofi_evd *evd)
+{
+	dofi_assert_held(&evd->lock);
+	while (dofi_evd_queued(evd)) {
+		struct dofi_srq *srq = dofi_event_srq(dofi_evd_slot(evd, evd->head++));
+
+		if (!srq)
+			continue;
+		dofi_unlock(&evd->lock);
+		dofi_srq_dequeued(srq);
+		dofi_lock(&evd->lock);
+	}
+}
+
 /*
  * Another thread may still be in a call that it began before the handle became invalid. Such a call
  * finds an EVD without room and without events, and a lock that works. The caller frees the
@@ -204,6 +220,7 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 		dofi_wait_sleep(ia, &evd->wakeup, seen, DOFI_FOREVER);
 		dofi_lock(&evd->lock);
 	}
+	discard(evd);
 	ring = empty(evd, &cno);
 	dofi_unlock(&evd->lock);
 	if (cno)

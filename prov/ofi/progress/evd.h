@@ -43,6 +43,14 @@ struct dofi_event {
 	};
 };
 
+/* The SRQ whose count goes down when the event leaves the EVD, or NULL. */
+static inline struct dofi_srq *dofi_event_srq(const struct dofi_event *event)
+{
+	return event->number == DAT_DTO_COMPLETION_EVENT || event->number == DOFI_EVENT_EXTENDED
+		       ? event->dto.srq
+		       : NULL;
+}
+
 /* how a DTO stream notifies */
 enum dofi_dto_config {
 	DOFI_CONFIG_NONE,

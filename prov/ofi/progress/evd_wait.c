@@ -27,9 +27,7 @@ static inline struct dofi_srq *take(struct dofi_evd *evd, DAT_EVENT *out)
 	if (!dofi_evd_queued(evd))
 		evd->overflown = false;
 	dofi_event_unfold(event, evd, out);
-	return event->number == DAT_DTO_COMPLETION_EVENT || event->number == DOFI_EVENT_EXTENDED
-		       ? event->dto.srq
-		       : NULL;
+	return dofi_event_srq(event);
 }
 
 /*

@@ -269,6 +269,21 @@ START_TEST(a_lost_event_breaks_the_connection)
 }
 END_TEST
 
+/* Nobody will dequeue the event. Only receives take places of the SRQ. */
+START_TEST(a_lost_event_gives_its_place_in_the_SRQ_back)
+{
+	dofi_lock_init(&srq.lock);
+	atomic_store(&srq.obj.magic, DOFI_MAGIC | DAT_HANDLE_TYPE_SRQ);
+	srq.outstanding = 2;
+	ep.srq = &srq;
+	req_evd.qlen = recv_evd.qlen = 0;
+	add_done(DOFI_OP_SEND);
+	add_done(DOFI_OP_RECV);
+	dofi_release_rings(&ep);
+	ck_assert_uint_eq(srq.outstanding, 1);
+}
+END_TEST
+
 /* --- requests that are complete when the fabric has taken them --- */
 
 START_TEST(an_injected_request_is_released_in_its_turn)
@@ -509,6 +524,7 @@ int main(void)
 	tcase_add_loop_test(tc, an_event_notifies_unless_it_was_posted_otherwise, 0,
 			    sizeof(wakes) / sizeof(wakes[0]));
 	tcase_add_loop_test(tc, a_lost_event_breaks_the_connection, 0, 2);
+	tcase_add_test(tc, a_lost_event_gives_its_place_in_the_SRQ_back);
 	tcase_add_test(tc, an_injected_request_is_released_in_its_turn);
 	tcase_add_test(tc, a_lost_event_of_an_injected_request);
 	tcase_add_loop_test(tc, an_injected_request_with_flags_is_not_plain, 0, 2);

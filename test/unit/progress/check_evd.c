@@ -495,6 +495,25 @@ START_TEST(test_dequeue_gives_srq_its_place_back)
 }
 END_TEST
 
+START_TEST(test_a_freed_evd_gives_places_back)
+{
+	struct dofi_event event = {.number = DAT_DTO_COMPLETION_EVENT};
+	int srq;
+
+	dofi_evd_push(evd, &event, true); /* of a receive of an EP */
+	event.dto.srq = (struct dofi_srq *)(void *)&srq;
+	dofi_evd_push(evd, &event, true);
+	dofi_evd_push(evd, &event, true);
+	event.number = DAT_SOFTWARE_EVENT;
+	dofi_evd_push(evd, &event, true);
+	event.number = DOFI_EVENT_EXTENDED;
+	dofi_evd_push(evd, &event, true);
+	t_ok(dofi_evd_free(evd));
+	ck_assert_uint_eq(t_fake.srq_dequeued, 3);
+	evd = DAT_HANDLE_NULL;
+}
+END_TEST
+
 static void free_it(struct dofi_ia *fake)
 {
 	(void)fake;
@@ -1272,6 +1291,7 @@ int main(void)
 	tcase_add_test(tc, test_dequeue_takes_what_its_poll_hands_over);
 	tcase_add_test(tc, test_dequeue_counts_calls_and_what_they_find);
 	tcase_add_test(tc, test_dequeue_gives_srq_its_place_back);
+	tcase_add_test(tc, test_a_freed_evd_gives_places_back);
 	tcase_add_test(tc, test_dequeue_from_an_evd_that_its_poll_frees);
 	tcase_add_test(tc, test_dequeue_of_an_event_that_another_thread_takes);
 	tcase_add_test(tc, test_post_se);
