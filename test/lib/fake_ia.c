@@ -123,6 +123,9 @@ void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 	struct dofi_ctx_wire copy = ia->ctxtab.wire[DOFI_CTX_INDEX(context)];
 	struct dofi_ctx ctx;
 
+	t_fake.waits++;
+	if (!context)
+		return;
 	t_fake.valid_when_told |= dofi_ctx_decode(&copy, context, &ctx);
 	t_fake.invalidated = context;
 	t_fake.invalidations++;

@@ -20,6 +20,7 @@ struct t_fake {
 	_Atomic uint32_t kicks;              /* of the driver */
 	uint32_t invalidated;                /* the context that peers were last asked to forget */
 	uint32_t invalidations;
+	uint32_t waits;       /* for the answers of peers */
 	bool valid_when_told; /* peers were asked while they could still read it anew */
 	uint32_t srq_dequeued;
 	struct {

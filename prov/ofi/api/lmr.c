@@ -109,9 +109,9 @@ DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 	dofi_lmr_release_context(lmr);
 	/*
 	 * Asks the peers before the key ends: the connection of a peer that still used it would
-	 * break without a clear reason.
+	 * break without a clear reason. The same holds for the key that RMRs gave them.
 	 */
-	if (exposed)
+	if (exposed || lmr->window.fid)
 		dofi_chan_invalidate(ia, exposed);
 	dofi_lmr_destroy(lmr);
 	dofi_cno_go(ia);

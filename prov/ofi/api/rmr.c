@@ -50,15 +50,13 @@ DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE handle)
 {
 	struct dofi_rmr *rmr = DOFI_OBJ(handle, RMR);
 	struct dofi_ia *ia;
-	uint32_t context;
 
 	if (!rmr || !dofi_obj_retire(&rmr->obj, false))
 		return DOFI_BAD_HANDLE(RMR);
 	ia = rmr->obj.ia;
 	dofi_cno_stay(ia);
-	context = dofi_rmr_unbind(rmr);
-	if (context)
-		dofi_chan_invalidate(ia, context);
+	/* Without a context, too: its last bind may have been flushed before the peers answered. */
+	dofi_chan_invalidate(ia, dofi_rmr_unbind(rmr));
 	dofi_rmr_destroy(rmr);
 	dofi_cno_go(ia);
 	return DAT_SUCCESS;

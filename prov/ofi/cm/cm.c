@@ -18,6 +18,7 @@
 #include "cm/wire.h"
 #include "base/clock.h"
 #include "progress/engine.h"
+#include "progress/stall.h"
 #include "progress/wait.h"
 #include "dto/reap.h"
 
@@ -171,7 +172,9 @@ void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 	bool done;
 
 	dofi_engine_begin(ia);
-	number = dofi_chan_ask(ia, context);
+	/* An EP may not have asked yet for the context that its bind replaced. */
+	dofi_stall_retry_all(ia);
+	number = context ? dofi_chan_ask(ia, context) : cm->invalidations;
 	for (;;) {
 		seen = atomic_load(&cm->wakeup);
 		done = has_answers(ia, number);

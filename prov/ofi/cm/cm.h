@@ -16,8 +16,8 @@ int dofi_cm_init(struct dofi_ia *ia); /* 0 or -errno; draws the uuid */
 void dofi_cm_fini(struct dofi_ia *ia);
 
 /*
- * Asks every peer to forget a context, and drives the engine until all have answered or are gone,
- * for a second at most. Called without locks.
+ * Asks every peer to forget a context, and drives the engine until all have answered this and
+ * earlier questions or are gone, for a second at most. Context 0: only waits. Called without locks.
  */
 void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context);
 

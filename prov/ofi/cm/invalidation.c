@@ -132,12 +132,21 @@ static void bind_overdue(struct dofi_timer *timer)
 	dofi_chan_give_up(ep->obj.ia, ep->bind_number);
 }
 
-/* Removes the EP from the list of waiting binds. */
 void dofi_conn_forget_bind(struct dofi_ep *ep)
 {
-	dofi_assert_held(&ep->obj.ia->engine.lock);
+	struct dofi_ia *ia = ep->obj.ia;
+	uint32_t replaced;
+
+	dofi_assert_held(&ia->engine.lock);
 	dofi_list_del(&ep->bind_link);
-	dofi_timer_cancel(ep->obj.ia, &ep->bind_limit);
+	dofi_timer_cancel(ia, &ep->bind_limit);
+	dofi_lock(&ep->lock);
+	replaced = ep->bind_replaced;
+	ep->bind_replaced = 0;
+	dofi_unlock(&ep->lock);
+	/* The bind is flushed, but it has ended the former context. */
+	if (replaced)
+		dofi_chan_ask(ia, replaced);
 }
 
 void dofi_conn_ask_for_bind(struct dofi_ep *ep)

@@ -30,7 +30,10 @@ bool dofi_conn_uses_forgotten(const struct dofi_chan *chan);
 
 /* Called by issue.c with ep->lock held: carries out a bind. */
 void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr);
-/* The connection ends: its bind does not wait any more. engine.lock held. */
+/*
+ * The connection ends: its bind does not wait any more. Asks the peers to forget the context that
+ * the bind replaced, if nobody has asked them yet. engine.lock held, not ep->lock.
+ */
 void dofi_conn_forget_bind(struct dofi_ep *ep);
 /* Asks the peers to forget the context that the bind replaced. engine.lock and ep->lock held. */
 void dofi_conn_ask_for_bind(struct dofi_ep *ep);

@@ -400,6 +400,8 @@ void dofi_ep_retry(struct dofi_stall *stall)
 	stall->waits = false;
 	if (dofi_ep_last_message(ep))
 		complete = ep->conn;
+	if (ep->binding && ep->bind_replaced)
+		ia->up->ask_for_bind(ep);
 	if (ep->faulty) {
 		broken = ep->conn;
 		dofi_release_rings(ep);
@@ -407,8 +409,6 @@ void dofi_ep_retry(struct dofi_stall *stall)
 		ep->refused = false;
 		refused = ep->conn;
 	} else {
-		if (ep->binding && ep->bind_replaced)
-			ia->up->ask_for_bind(ep);
 		dofi_ep_issue(ep);
 		dofi_credit_announce(ep);
 		if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)

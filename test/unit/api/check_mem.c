@@ -487,6 +487,7 @@ START_TEST(test_rmr_life)
 	t_ret(dofi_rmr_query(rmr, DAT_RMR_FIELD_ALL, NULL), DOFI_BAD_ARG(3));
 	t_ok(dofi_rmr_free(rmr));
 	ck_assert_uint_eq(t_fake.invalidations, 0);
+	ck_assert_uint_eq(t_fake.waits, 1); /* peers may still have to answer about its last bind */
 	t_ret(dofi_rmr_free(rmr), DOFI_BAD_HANDLE(RMR));
 	t_ret(dofi_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param), DOFI_BAD_HANDLE(RMR));
 }
@@ -680,6 +681,22 @@ START_TEST(test_rmr_free_unbinds)
 	ck_assert(!t_fake.valid_when_told);
 	ck_assert_uint_eq(t_fake.invalidated, bind.context);
 	t_ok(dofi_lmr_free(lmr.handle));
+}
+END_TEST
+
+/* Peers may still have to answer about an RMR with more rights than the LMR. */
+START_TEST(test_lmr_free_waits_for_peers_of_its_rmrs)
+{
+	struct lmr local = new_lmr(LOCAL);
+	struct dofi_bind bind;
+	DAT_RMR_HANDLE rmr;
+
+	t_ok(dofi_rmr_create(pz, &rmr));
+	t_ok(prepare(rmr, triplet_of(&local, 0, 8), REMOTE, &bind));
+	dofi_bind_cancel(&bind);
+	t_ok(dofi_lmr_free(local.handle));
+	ck_assert_uint_eq(t_fake.waits, 1);
+	t_ok(dofi_rmr_free(rmr));
 }
 END_TEST
 
@@ -972,6 +989,7 @@ static void add_lmr_tests(TCase *tc)
 	tcase_add_test(tc, test_lmr_without_memory);
 	tcase_add_test(tc, test_lmr_that_begins_at_0);
 	tcase_add_test(tc, test_lmr_free_ends_all_use);
+	tcase_add_test(tc, test_lmr_free_waits_for_peers_of_its_rmrs);
 	tcase_add_test(tc, test_sync_checks_its_segments);
 	tcase_add_test(tc, test_contexts_rest);
 	tcase_add_test(tc, test_the_number_of_an_entry_s_uses_wraps);

@@ -54,6 +54,20 @@ START_TEST(a_bind_does_not_outlive_its_connection)
 }
 END_TEST
 
+/* The bind has ended a context, and no round of the engine has asked the peers yet. */
+START_TEST(the_peers_are_asked_for_a_flushed_bind)
+{
+	reach(ESTABLISHED);
+	dofi_list_init(&ia.cm.chans);
+	ep.binding = true;
+	ep.bind_replaced = 7;
+	happens(ABRUPT);
+	run_work();
+	ck_assert_uint_eq(ia.cm.invalidations, 1);
+	ck_assert_uint_eq(ep.bind_replaced, 0);
+}
+END_TEST
+
 /* The consumer's reasons come with the event. */
 START_TEST(a_rejection_brings_private_data)
 {
@@ -335,6 +349,7 @@ static void add_ends(Suite *suite)
 
 	tcase_add_loop_test(tc, the_requests_of_a_connection_that_ends, 0, 12);
 	tcase_add_test(tc, a_bind_does_not_outlive_its_connection);
+	tcase_add_test(tc, the_peers_are_asked_for_a_flushed_bind);
 	tcase_add_loop_test(tc, a_rejection_brings_private_data, 0, 3);
 	tcase_add_test(tc, attempts_without_an_answer_are_counted);
 	tcase_add_test(tc, an_ep_without_connect_evd_breaks_asynchronously);

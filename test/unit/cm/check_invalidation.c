@@ -465,6 +465,30 @@ START_TEST(only_an_established_connection_has_contexts)
 }
 END_TEST
 
+static struct dofi_wr *post_bind(void)
+{
+	struct dofi_wr *wr = add(DOFI_OP_BIND, DOFI_WR_ISSUED, 0);
+
+	dofi_lock(&ep.lock);
+	dofi_conn_apply_bind(&ep, wr);
+	dofi_unlock(&ep.lock);
+	return wr;
+}
+
+static void ask_for_bind(void)
+{
+	dofi_lock(&ep.lock);
+	dofi_conn_ask_for_bind(&ep);
+	dofi_unlock(&ep.lock);
+}
+
+static void be_bound(void)
+{
+	dofi_list_init(&ep.bind_link);
+	ia.params.handshake_ms = 5000;
+	replaced = CONTEXT;
+}
+
 /* --- a call waits until the peers have forgotten a context --- */
 
 static void invalidate(void)
@@ -528,6 +552,44 @@ static bool other_wakes(void)
 		peer_answers(1);
 	return true;
 }
+
+/* Without a context of its own it waits for the answers about those that binds replaced. */
+START_TEST(a_call_waits_for_earlier_answers)
+{
+	ia.params.silent_ms = 1000;
+	dofi_chan_ask(&ia, CONTEXT);
+	while_asleep = peer_wakes;
+	dofi_unlock(&ia.engine.lock);
+	dofi_chan_invalidate(&ia, 0);
+	ck_assert_int_eq(sleeps, 1);
+	dofi_chan_invalidate(&ia, 0);
+	ck_assert_int_eq(sleeps, 1);
+	dofi_lock(&ia.engine.lock);
+	ck_assert_uint_eq(ia.cm.invalidations, 1);
+}
+END_TEST
+
+static void ask(struct dofi_stall *stall)
+{
+	ck_assert_ptr_eq(stall, &ep.stall);
+	stall->waits = false;
+	dofi_chan_ask(&ia, ep.bind_replaced);
+}
+
+/* The engine had no time yet to ask for the context that a bind replaced. */
+START_TEST(a_call_asks_what_the_engine_has_not)
+{
+	be_bound();
+	ep.stall.retry = ask;
+	post_bind();
+	while_asleep = peer_wakes;
+	dofi_unlock(&ia.engine.lock);
+	dofi_chan_invalidate(&ia, 0);
+	dofi_lock(&ia.engine.lock);
+	ck_assert_int_eq(sleeps, 1);
+	ck_assert_uint_eq(chan->done, 1);
+}
+END_TEST
 
 START_TEST(a_call_waits_for_all_peers)
 {
@@ -632,30 +694,6 @@ START_TEST(a_peer_owes_answers_to_what_it_was_asked)
 END_TEST
 
 /* --- a bind that replaces a context --- */
-
-static struct dofi_wr *post_bind(void)
-{
-	struct dofi_wr *wr = add(DOFI_OP_BIND, DOFI_WR_ISSUED, 0);
-
-	dofi_lock(&ep.lock);
-	dofi_conn_apply_bind(&ep, wr);
-	dofi_unlock(&ep.lock);
-	return wr;
-}
-
-static void ask_for_bind(void)
-{
-	dofi_lock(&ep.lock);
-	dofi_conn_ask_for_bind(&ep);
-	dofi_unlock(&ep.lock);
-}
-
-static void be_bound(void)
-{
-	dofi_list_init(&ep.bind_link);
-	ia.params.handshake_ms = 5000;
-	replaced = CONTEXT;
-}
 
 START_TEST(a_bind_that_replaces_nothing_is_complete)
 {
@@ -774,6 +812,19 @@ START_TEST(a_peer_that_does_not_answer_a_bind_loses_its_connections)
 }
 END_TEST
 
+/* The context ended when the bind was applied, whatever became of its connection. */
+START_TEST(an_ended_connection_has_asked_for_its_bind)
+{
+	be_bound();
+	post_bind();
+	dofi_conn_forget_bind(&ep);
+	ck_assert_uint_eq(ep.bind_replaced, 0);
+	ck_assert_uint_eq(chan->asked, 1);
+	dofi_conn_forget_bind(&ep);
+	ck_assert_uint_eq(chan->asked, 1);
+}
+END_TEST
+
 START_TEST(an_ended_connection_waits_for_no_bind)
 {
 	be_bound();
@@ -809,6 +860,8 @@ int main(void)
 	tcase_add_loop_test(tc, a_call_waits_for_the_answer, 0, 2);
 	tcase_add_test(tc, a_call_does_not_wait_for_a_dead_peer);
 	tcase_add_test(tc, a_call_waits_for_nobody);
+	tcase_add_test(tc, a_call_waits_for_earlier_answers);
+	tcase_add_test(tc, a_call_asks_what_the_engine_has_not);
 	tcase_add_test(tc, a_call_waits_for_all_peers);
 	tcase_add_test(tc, only_the_silent_one_of_two_peers_is_mute);
 	tcase_add_test(tc, a_peer_is_told_the_context);
@@ -820,6 +873,7 @@ int main(void)
 	tcase_add_test(tc, a_bind_completes_with_the_last_answer);
 	tcase_add_test(tc, a_graceful_end_goes_on_when_the_bind_is_complete);
 	tcase_add_test(tc, a_peer_that_does_not_answer_a_bind_loses_its_connections);
+	tcase_add_test(tc, an_ended_connection_has_asked_for_its_bind);
 	tcase_add_test(tc, an_ended_connection_waits_for_no_bind);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -434,6 +434,20 @@ START_TEST(an_EP_starves_if_a_message_has_no_credit)
 }
 END_TEST
 
+/* The context has ended here. */
+START_TEST(a_bind_asks_the_peers_before_its_connection_ends)
+{
+	ep.binding = true;
+	ep.bind_replaced = 7;
+	ep.faulty = !_i;
+	ep.refused = _i;
+	leave_to_the_engine();
+	round_of_the_engine();
+	ck_assert_uint_eq(seen.asked_for_bind, 1);
+	ck_assert_uint_eq(seen.broken + seen.path_down, 1);
+}
+END_TEST
+
 /* --- the connection ends --- */
 
 START_TEST(a_failure_breaks_the_connection)
@@ -519,6 +533,7 @@ int main(void)
 	tcase_add_test(tc, receives_of_datagrams_stay_in_the_ring);
 	tcase_add_test(tc, a_refused_receive_waits_for_the_reason);
 	tcase_add_test(tc, a_bind_asks_the_peers_before_others_go_on);
+	tcase_add_loop_test(tc, a_bind_asks_the_peers_before_its_connection_ends, 0, 2);
 	tcase_add_test(tc, a_round_sends_a_credit_update);
 	tcase_add_test(tc, a_credit_update_waits_for_the_fabric);
 	tcase_add_test(tc, no_credit_update_without_a_path);
