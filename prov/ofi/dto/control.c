@@ -102,25 +102,34 @@ uint64_t dofi_ctrl_slots_address(const struct dofi_ep *ep)
 	return ep->obj.ia->ctrl_memory.address + ep->scratch * sizeof(struct dofi_ctrl_slots);
 }
 
-int dofi_ctrl_slots_attach(struct dofi_ep *ep)
+int dofi_ctrl_slots_move(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 	struct dofi_ctx ctx = {
 		.key = ia->ctrl_memory.key,
+		.address = dofi_ctrl_slots_address(ep),
 		.length = sizeof(struct dofi_ctrl_slots),
 		.privileges = DOFI_CTX_CTRL_SLOTS,
 	};
-	int ret = dofi_ctrl_msgs_attach(ep);
+	int ret;
 
-	if (ret || !ia->ctrl_memory.slots)
-		return ret;
-	ret = dofi_ctxtab_reserve(&ia->ctxtab, NULL, &ep->ctrl_context);
+	if (!ia->ctrl_memory.slots)
+		return 0;
+	ret = dofi_ctxtab_reserve(&ia->ctxtab, NULL, &ctx.context);
 	if (ret)
 		return ret;
-	ctx.address = dofi_ctrl_slots_address(ep);
-	ctx.context = ep->ctrl_context;
+	if (ep->ctrl_context)
+		dofi_ctxtab_release(&ia->ctxtab, ep->ctrl_context);
+	ep->ctrl_context = ctx.context;
 	dofi_ctxtab_expose(&ia->ctxtab, &ctx);
 	return 0;
+}
+
+int dofi_ctrl_slots_attach(struct dofi_ep *ep)
+{
+	int ret = dofi_ctrl_msgs_attach(ep);
+
+	return ret ? ret : dofi_ctrl_slots_move(ep);
 }
 
 void dofi_ctrl_slots_detach(struct dofi_ep *ep)

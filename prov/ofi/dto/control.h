@@ -57,6 +57,11 @@ void dofi_ctrl_slots_close(struct dofi_ia *ia);
 /* Gives a new EP its control slots, which peers find by ep->ctrl_context; 0 or -ENOSPC. */
 int dofi_ctrl_slots_attach(struct dofi_ep *ep);
 void dofi_ctrl_slots_detach(struct dofi_ep *ep);
+/*
+ * The EP has another ep->scratch, the index of its control slots. Peers of later connections find
+ * them by a new context. 0; or -ENOSPC, and nothing is changed.
+ */
+int dofi_ctrl_slots_move(struct dofi_ep *ep);
 
 /* The control slots of the EP, and their address as peers know it. */
 struct dofi_ctrl_slots *dofi_ctrl_slots_of(const struct dofi_ep *ep);

@@ -90,7 +90,7 @@ int dofi_orphans_adopt_ep(struct dofi_ep *ep)
 	orphans->memory[0] = replace(&ep->req);
 	orphans->memory[1] = orphans->memory[0] ? replace(&ep->recv) : NULL;
 	orphans->memory[2] = orphans->memory[1] && nparts ? replace(&ep->parts) : NULL;
-	if (!orphans->memory[1] || (nparts && !orphans->memory[2]))
+	if (!orphans->memory[1] || (nparts && !orphans->memory[2]) || dofi_ctrl_slots_move(ep))
 		goto err_scratch;
 	orphans->memory[3] = (char *)ep->aux;
 	orphans->count = count;
@@ -110,6 +110,7 @@ int dofi_orphans_adopt_ep(struct dofi_ep *ep)
 err_scratch:
 	take_back(&ep->req, orphans->memory[0]);
 	take_back(&ep->recv, orphans->memory[1]);
+	take_back(&ep->parts, orphans->memory[2]);
 	dofi_scratch_give(ia, ep->scratch);
 	ep->scratch = orphans->scratch;
 err:

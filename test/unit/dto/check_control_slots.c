@@ -22,7 +22,7 @@
 #include <string.h>
 
 #define EPS     3u
-#define ENTRIES 2u /* of the table of contexts */
+#define ENTRIES 3u
 #define KEY     77u
 #define ADDRESS 0x4000u
 
@@ -258,6 +258,31 @@ START_TEST(a_peer_learns_the_slots_of_the_EP)
 }
 END_TEST
 
+/* A peer of a former connection may know the former place. */
+START_TEST(other_slots_have_another_context)
+{
+	struct dofi_ctx ctx;
+	uint32_t former;
+
+	ck_assert_int_eq(open_slots(), 0);
+	ck_assert_int_eq(dofi_ctrl_slots_attach(&ep), 0);
+	former = ep.ctrl_context;
+	ep.scratch = 1;
+	ck_assert_int_eq(dofi_ctrl_slots_move(&ep), 0);
+	ck_assert_uint_ne(ep.ctrl_context, former);
+	ck_assert(dofi_ctx_decode(&wire[DOFI_CTX_INDEX(ep.ctrl_context)], ep.ctrl_context, &ctx));
+	ck_assert_uint_eq(ctx.address, ADDRESS + sizeof(struct dofi_ctrl_slots));
+	ck_assert_ptr_eq(dofi_ctrl_slots_of(&ep), &memory[1]);
+	ck_assert(!dofi_ctx_decode(&wire[DOFI_CTX_INDEX(former)], former, &ctx));
+	ck_assert_uint_eq(ia.ctxtab.used, 1);
+	former = ep.ctrl_context;
+	ia.ctxtab.fresh = ENTRIES;
+	ia.ctxtab.resting = 0;
+	ck_assert_int_eq(dofi_ctrl_slots_move(&ep), -ENOSPC);
+	ck_assert_uint_eq(ep.ctrl_context, former);
+}
+END_TEST
+
 START_TEST(without_a_free_context_there_are_no_slots)
 {
 	ia.ctxtab.fresh = ENTRIES;
@@ -375,6 +400,7 @@ int main(void)
 	tcase_add_test(tcase, the_memory_is_left_to_the_fabric_at_the_end);
 	tcase_add_test(tcase, memory_that_is_not_registered_is_not_used);
 	tcase_add_test(tcase, a_peer_learns_the_slots_of_the_EP);
+	tcase_add_test(tcase, other_slots_have_another_context);
 	tcase_add_test(tcase, without_a_free_context_there_are_no_slots);
 	tcase_add_loop_test(tcase, control_messages_need_no_context, 0, 2);
 	tcase_add_test(tcase, without_memory_there_are_no_control_messages);

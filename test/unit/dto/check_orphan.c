@@ -7,6 +7,7 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/dto/bounce.h"
+#include "../../../prov/ofi/dto/control.h"
 #include "../../../prov/ofi/dto/orphan.h"
 #include "../../../prov/ofi/dto/reap.h"
 #include "../../../prov/ofi/dto/ring.h"
@@ -230,6 +231,31 @@ START_TEST(bounce_buffers_stay_with_the_fabric)
 }
 END_TEST
 
+/* Where the peer of the next connection writes is where the EP reads. */
+START_TEST(control_slots_go_with_the_scratch)
+{
+	static struct dofi_ctrl_slots memory[8];
+	static struct dofi_ctx_local local[4];
+	static struct dofi_ctx_wire wire[4];
+	struct dofi_ctx ctx;
+
+	dofi_lock_init(&ia.ctxtab.lock);
+	ia.ctxtab.wire = wire;
+	ia.ctxtab.local = local;
+	ia.ctxtab.entries = 4;
+	ia.ctrl_memory.slots = memory;
+	ia.ctrl_memory.address = (uintptr_t)memory;
+	ck_assert_int_eq(dofi_ctrl_slots_attach(&ep), 0);
+	ia.ctxtab.fresh = _i ? 4 : 1;
+	ck_assert_int_eq(dofi_orphans_adopt_ep(&ep), _i ? -ENOMEM : 0);
+	ck_assert_uint_eq(ep.scratch, _i ? 3 : 7);
+	ck_assert(dofi_ctx_decode(&wire[DOFI_CTX_INDEX(ep.ctrl_context)], ep.ctrl_context, &ctx));
+	ck_assert_uint_eq(ctx.address, (uintptr_t)&memory[ep.scratch]);
+	ck_assert_ptr_eq(dofi_ctrl_slots_of(&ep), &memory[ep.scratch]);
+	dofi_orphans_free_all(&ia);
+}
+END_TEST
+
 /* An EP whose requests are never in parts has no ring of parts. */
 START_TEST(an_EP_without_parts)
 {
@@ -321,6 +347,7 @@ int main(void)
 	tcase_add_test(tc, each_operation_of_the_fabric_is_one);
 	tcase_add_test(tc, a_read_of_the_table_is_one);
 	tcase_add_test(tc, bounce_buffers_stay_with_the_fabric);
+	tcase_add_loop_test(tc, control_slots_go_with_the_scratch, 0, 2);
 	tcase_add_test(tc, an_EP_without_parts);
 	tcase_add_test(tc, nothing_outstanding_needs_no_memory);
 	tcase_add_loop_test(tc, without_memory_nothing_changes, 1, 6);
