@@ -44,6 +44,8 @@ DOFI_SLOW_PATH static void peeked(struct dofi_ep *ep, int err)
 
 DOFI_COLD static void request_failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 {
+	if (wr->op == DOFI_OP_WRITE_IMM)
+		wr->rdma.written = true; /* the fabric has it no longer */
 	if (ep->ud)
 		dofi_ud_send_failed(ep, wr, err);
 	else

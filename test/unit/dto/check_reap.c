@@ -11,6 +11,7 @@
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/object/upcalls.h"
+#include "../../../prov/ofi/dto/control.h"
 #include "../../../prov/ofi/dto/reap.h"
 #include "../../../prov/ofi/progress/cq_ready.h"
 
@@ -288,6 +289,19 @@ START_TEST(a_completion_lets_waiting_requests_start)
 	ep.state = DAT_EP_STATE_DISCONNECT_PENDING;
 	dofi_reap_done(&requests[1].wr, 0, 0, 0, 0);
 	ck_assert_uint_eq(drained, 1);
+}
+END_TEST
+
+/* The end of the connection waits for what is still to come, and keeps its memory. */
+START_TEST(a_write_that_came_back_is_not_outstanding)
+{
+	struct dofi_wr *wr = issued(DOFI_OP_WRITE_IMM, 0);
+
+	wr->rdma.step = 3;
+	ck_assert(dofi_ctrl_outstanding(wr));
+	dofi_reap_done(wr, _i ? FI_ECANCELED : FI_EACCES, 0, 0, 0);
+	ck_assert_int_eq(wr->state, _i ? DOFI_WR_BACK : DOFI_WR_DONE);
+	ck_assert(!dofi_ctrl_outstanding(wr));
 }
 END_TEST
 
@@ -667,6 +681,7 @@ int main(void)
 	tcase_add_loop_test(tc, the_event_of_a_plain_request_goes_to_the_poller, 0, 6);
 	tcase_add_loop_test(tc, requests_end_in_the_order_of_their_posts, 0, 4);
 	tcase_add_loop_test(tc, a_completion_lets_waiting_requests_start, 0, 2);
+	tcase_add_loop_test(tc, a_write_that_came_back_is_not_outstanding, 0, 2);
 	tcase_add_loop_test(tc, a_lost_datagram_breaks_nothing, 0, 2);
 	tcase_add_loop_test(tc, operations_of_no_EP_have_no_event, 0, 2);
 	suite_add_tcase(suite, tc);
