@@ -13,6 +13,7 @@
 #include "dto/release.h"
 #include "dto/ring.h"
 #include "dto/watermark.h"
+#include "fabric/quirks.h"
 #include "object/ia.h"
 #include "object/srq_count.h"
 #include "object/transport.h"
@@ -226,9 +227,20 @@ static bool has_turn(const struct dofi_ep *ep, uint32_t update)
 	return !(update & DOFI_UPDATE_CTRL_MSG) || dofi_ctrl_msg_has_arrived(ep, ep->nreceived);
 }
 
-static void hold(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, uint32_t update)
+/*
+ * Whether the message waits for earlier ones. A truncated one does if they can still come and the
+ * fabric reports its completion data; with their credits they are never 0.
+ */
+static bool is_ordered(const struct dofi_ep *ep, int err, uint32_t update)
+{
+	return !err ||
+	       (err == FI_ETRUNC && update && !(ep->obj.ia->quirks & DOFI_QUIRK_ENDS_STREAM));
+}
+
+static void hold(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t update)
 {
 	wr->length = length;
+	wr->recv.err = err;
 	wr->recv.update = update;
 	wr->recv.next = ep->held;
 	ep->held = wr;
@@ -311,7 +323,7 @@ void dofi_srq_deliver_held(struct dofi_ep *ep)
 	dofi_assert_held(&ep->obj.ia->engine.lock);
 	dofi_assert_held(&ep->lock);
 	while ((wr = next_held(ep)))
-		take(ep, wr, 0, wr->length, wr->recv.update);
+		take(ep, wr, wr->recv.err, wr->length, wr->recv.update);
 }
 
 /*
@@ -321,14 +333,22 @@ void dofi_srq_deliver_held(struct dofi_ep *ep)
 static void deliver(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length,
 		    uint32_t update)
 {
+	uint32_t received;
+	bool turn;
+
 	DOFI_PROBE4(completion, ep, wr->op, err, length);
 	dofi_lock(&ep->lock);
-	if (err || has_turn(ep, update)) {
+	turn = has_turn(ep, update);
+	received = ep->nreceived;
+	if (turn || !is_ordered(ep, err, update)) {
 		take(ep, wr, err, length, update);
+		/* a failure out of turn gives its turn to no later message */
+		if (!turn)
+			ep->nreceived = received;
 		dofi_srq_deliver_held(ep);
 		dofi_ep_go_on(ep);
 	} else {
-		hold(ep, wr, length, update);
+		hold(ep, wr, err, length, update);
 	}
 	dofi_unlock(&ep->lock);
 }

@@ -107,9 +107,12 @@ struct dofi_wr {
 				struct dofi_wr *next; /* of an SRQ: in the list that it is in */
 			};
 			uint32_t update; /* while it is held: what came with its message */
-			uint32_t value;  /* of its control record */
-			uint8_t ctrl;    /* enum dofi_ctrl_kind of that, or 0 */
-			bool solicited;  /* the message asked for a notification */
+			union {
+				uint32_t value; /* of its control record */
+				int err;        /* of an SRQ, while it is held */
+			};
+			uint8_t ctrl;   /* enum dofi_ctrl_kind of that, or 0 */
+			bool solicited; /* the message asked for a notification */
 		} recv;
 		struct bounce *bounce; /* of both, and of an orphan */
 		struct {

@@ -147,6 +147,6 @@ void dofi_rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 		dofi_rx_slots_release(&ia->rdm->slots, 1);
 	if (wr->op == DOFI_OP_CTRL_RECV && ia->shared_ep)
 		dofi_ctrl_recv_post_again(ia, wr);
-	else
-		dofi_reap_done(wr, err->err, err->len, number, 0);
+	else /* rxm reports the completion data without their flag; 0: the fabric reports none */
+		dofi_reap_done(wr, err->err, err->len, number, (uint32_t)err->data);
 }

@@ -22,6 +22,7 @@
 #include "../../../prov/ofi/dto/release.h"
 #include "../../../prov/ofi/dto/receive.h"
 #include "../../../prov/ofi/dto/srq_receive.h"
+#include "../../../prov/ofi/fabric/quirks.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
@@ -928,6 +929,48 @@ START_TEST(messages_have_the_order_of_their_connection)
 }
 END_TEST
 
+/* Its failure breaks the connection, so earlier messages come first. */
+START_TEST(a_truncated_message_waits_for_its_turn)
+{
+	begin(OF_SRQ);
+	ia.trans = ep.trans = &numbered;
+	arrive(0, FI_ETRUNC, 0, numbered_as(1) | DOFI_UPDATE_CREDIT);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ck_assert(!ep.faulty);
+	arrive(1, 0, 20, numbered_as(0));
+	expect_completion(0, 1, DAT_DTO_SUCCESS, 20);
+	expect_completion(1, 0, DAT_DTO_ERR_LOCAL_LENGTH, 0);
+	ck_assert(ep.faulty);
+	ck_assert_uint_eq(ep.nreceived, 2);
+}
+END_TEST
+
+/*
+ * A failure that is no message, one whose number the fabric does not report, and one behind which
+ * nothing comes any more. Messages behind earlier ones stay there.
+ */
+START_TEST(other_failures_do_not_wait)
+{
+	static const struct {
+		int err;
+		uint32_t number, update;
+		uint64_t quirks;
+	} cases[] = {{FI_EIO, 2, DOFI_UPDATE_CREDIT, 0},
+		     {FI_ETRUNC, 0, 0, 0},
+		     {FI_ETRUNC, 2, DOFI_UPDATE_CREDIT, DOFI_QUIRK_ENDS_STREAM}};
+
+	begin(OF_SRQ);
+	ia.trans = ep.trans = &numbered;
+	ia.quirks = cases[_i].quirks;
+	ep.nreceived = _i == 1 ? 7 : 0;
+	arrive(1, 0, 10, numbered_as(ep.nreceived + 1));
+	arrive(0, cases[_i].err, 0, numbered_as(cases[_i].number) | cases[_i].update);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 1);
+	ck_assert(ep.faulty);
+	ck_assert_ptr_eq(ep.held, &slots[1].wr);
+}
+END_TEST
+
 /* DTO-145 */
 START_TEST(held_messages_return_their_buffers_at_the_end)
 {
@@ -1140,6 +1183,8 @@ int main(void)
 	tcase_add_test(of_srq, watermark_events_around_the_completion);
 	tcase_add_test(of_srq, a_soft_mark_of_one_receive);
 	tcase_add_test(of_srq, messages_have_the_order_of_their_connection);
+	tcase_add_test(of_srq, a_truncated_message_waits_for_its_turn);
+	tcase_add_loop_test(of_srq, other_failures_do_not_wait, 0, 3);
 	tcase_add_test(of_srq, held_messages_return_their_buffers_at_the_end);
 	tcase_add_test(of_srq, an_incomplete_message_is_flushed);
 	tcase_add_test(of_srq, a_message_for_an_unknown_connection);

@@ -385,6 +385,26 @@ START_TEST(a_failed_request_has_its_error)
 }
 END_TEST
 
+/*
+ * By its number the library finds the turn of a truncated message. Not every provider sets the
+ * flag.
+ */
+START_TEST(a_failed_receive_has_its_completion_data)
+{
+	struct fi_cq_err_entry entry = {.op_context = &request.wr,
+					.err = FI_ETRUNC,
+					.flags = _i ? FI_RECV | FI_REMOTE_CQ_DATA : FI_RECV,
+					.tag = DOFI_TAG_SRQ | NUMBER,
+					.data = 77};
+
+	request.wr.op = DOFI_OP_SRQ_RECV;
+	dofi_rdm_failed(&ia, &entry);
+	ck_assert_int_eq(reaped.err, FI_ETRUNC);
+	ck_assert_uint_eq(reaped.number, NUMBER);
+	ck_assert_uint_eq(reaped.update, 77);
+}
+END_TEST
+
 START_TEST(the_cause_of_an_error_counts)
 {
 	request.wr.op = DOFI_OP_SEND;
@@ -508,6 +528,7 @@ int main(void)
 	tcase_add_loop_test(tc, writes_of_peers_and_injected_messages, 0, 2);
 	tcase_add_test(tc, each_entry_of_a_batch_is_handled);
 	tcase_add_loop_test(tc, a_failed_request_has_its_error, 0, 2);
+	tcase_add_loop_test(tc, a_failed_receive_has_its_completion_data, 0, 2);
 	tcase_add_test(tc, the_cause_of_an_error_counts);
 	tcase_add_test(tc, a_status_of_the_device_tells_nothing_about_the_length);
 	tcase_add_loop_test(tc, some_errors_end_the_stream, 0, 6);
