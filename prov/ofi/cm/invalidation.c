@@ -26,9 +26,24 @@ static bool is_given(const struct dofi_ring *ring, const struct dofi_wr *wr, uin
 							 : wr->rdma.step || wr->rdma.given;
 }
 
+/* Whether the answer to an invalidation may have to wait for a request. */
+static bool answers_wait(const struct dofi_ia *ia)
+{
+	return ia->quirks & DOFI_QUIRK_CLOSED_KEYS || ia->order == DOFI_HOLD;
+}
+
 /*
- * Marks requests that use the context and were given to the fabric, wholly or in part, by
- * `resolved` false. They continue.
+ * Whether the answer waits for this request, which was given to the fabric wholly or in part. The
+ * last part of a write may still be due (parts.h): it must not go out after the answer.
+ */
+static bool delays_answer(const struct dofi_ia *ia, const struct dofi_wr *wr)
+{
+	return ia->quirks & DOFI_QUIRK_CLOSED_KEYS || (wr->rdma.given && wr->rdma.given < wr->niov);
+}
+
+/*
+ * Marks requests that use the context and that the answer waits for by `resolved` false. They
+ * continue.
  */
 static void mark_given(struct dofi_ep *ep, uint32_t context)
 {
@@ -37,7 +52,7 @@ static void mark_given(struct dofi_ep *ep, uint32_t context)
 		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
 
 		if (dofi_op_is_rdma(wr->op) && wr->length && wr->rdma.context == context &&
-		    is_given(&ep->req, wr, i))
+		    is_given(&ep->req, wr, i) && delays_answer(ep->obj.ia, wr))
 			wr->rdma.resolved = false;
 	}
 	dofi_unlock(&ep->lock);
@@ -84,7 +99,7 @@ void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context)
 	{
 		struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
 
-		if (conn->ep && chan->ia->quirks & DOFI_QUIRK_CLOSED_KEYS)
+		if (conn->ep && answers_wait(chan->ia))
 			mark_given(conn->ep, context);
 		if (conn->ep && dofi_conn_stage(conn) == DOFI_STAGE_UP)
 			forget(conn->ep, context);
@@ -94,7 +109,7 @@ void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context)
 bool dofi_conn_uses_forgotten(const struct dofi_chan *chan)
 {
 	dofi_assert_held(&chan->ia->engine.lock);
-	if (!(chan->ia->quirks & DOFI_QUIRK_CLOSED_KEYS))
+	if (!answers_wait(chan->ia))
 		return false; /* no request is marked */
 	DOFI_LIST_FOR(node, &chan->conns)
 	{

@@ -295,10 +295,34 @@ START_TEST(one_answer_for_several_invalidations)
 }
 END_TEST
 
+/* Its last part goes out later, by the same key. */
+START_TEST(answer_waits_for_writes_whose_last_part_is_due)
+{
+	struct dofi_wr *wr = add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT);
+
+	ia.quirks = 0;
+	ia.order = DOFI_HOLD;
+	wr->niov = 2;
+	wr->rdma.given = 1;
+	peer_asks(CONTEXT, 1);
+	ck_assert_uint_eq(answered(), 0);
+	wr->rdma.given = 2;
+	next_round();
+	ck_assert_uint_eq(answered(), 0);
+	wr->state = DOFI_WR_DONE;
+	next_round();
+	ck_assert_uint_eq(answered(), 1);
+}
+END_TEST
+
 START_TEST(no_wait_if_the_fabric_refuses_invalid_keys)
 {
+	struct dofi_wr *wr = add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT);
+
 	ia.quirks = 0;
-	add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT);
+	ia.order = _i ? DOFI_HOLD : DOFI_ORDERED;
+	wr->niov = 2;
+	wr->rdma.given = _i ? 2 : 0;
 	peer_asks(CONTEXT, 1);
 	ck_assert_uint_eq(answered(), 1);
 }
@@ -847,7 +871,8 @@ int main(void)
 	tcase_add_test(tc, answer_does_not_wait_for_harmless_operations);
 	tcase_add_loop_test(tc, answer_waits_for_partly_issued_operations, 0, 2);
 	tcase_add_test(tc, one_answer_for_several_invalidations);
-	tcase_add_test(tc, no_wait_if_the_fabric_refuses_invalid_keys);
+	tcase_add_test(tc, answer_waits_for_writes_whose_last_part_is_due);
+	tcase_add_loop_test(tc, no_wait_if_the_fabric_refuses_invalid_keys, 0, 2);
 	tcase_add_test(tc, the_channel_ends_before_the_answer);
 	tcase_add_test(tc, drains_end_with_their_channel);
 	tcase_add_test(tc, unexpected_answers_are_ignored);
