@@ -122,8 +122,11 @@ static void fill(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index, struct 
 	uint16_t niov = segments_of_next(ep, wr);
 
 	part->ep = ep;
-	part->kind =
-		((struct dofi_wr){.op = DOFI_OP_PART, .state = DOFI_WR_ISSUED, .niov = niov}).kind;
+	part->kind = ((struct dofi_wr){.op = DOFI_OP_PART,
+				       .state = DOFI_WR_ISSUED,
+				       .flags = wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG,
+				       .niov = niov})
+			     .kind;
 	part->part.request = index;
 	memcpy(part->iov, &wr->iov[wr->rdma.given], niov * sizeof(struct iovec));
 	memcpy(dofi_wr_desc(&ep->parts, part), &dofi_wr_desc(&ep->req, wr)[wr->rdma.given],

@@ -51,7 +51,7 @@ static void decode(const struct dofi_ia *ia, uint64_t data, uint32_t *number_p, 
 
 /*
  * A write of the peer took this receive: stores its immediate data as if a control record had come
- * before.
+ * before. They leave no room for the solicited flag, so each of them notifies.
  */
 DOFI_SLOW_PATH static void immediate_arrived(const struct fi_cq_data_entry *entry)
 {
@@ -61,7 +61,7 @@ DOFI_SLOW_PATH static void immediate_arrived(const struct fi_cq_data_entry *entr
 	wr->ep->ctrl = (struct dofi_ctrl){DOFI_CTRL_IMMEDIATE, (uint32_t)entry->data,
 					  (uint32_t)entry->len};
 	dofi_unlock(&wr->ep->lock);
-	dofi_reap_done(wr, 0, entry->len, 0, 0);
+	dofi_reap_done(wr, 0, entry->len, 0, DOFI_UPDATE_SOLICITED);
 }
 
 DOFI_INLINE void complete(struct dofi_ia *ia, const struct fi_cq_data_entry *entry)
@@ -201,8 +201,10 @@ static ssize_t msg_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
  */
 static ssize_t msg_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t value)
 {
+	uint32_t update = is_solicited(ep, wr) ? DOFI_UPDATE_SOLICITED : 0;
+
 	dofi_assert_held(&ep->lock);
-	return dofi_rma_write_data(ep, wr, ep->peer.wants_data ? encode(ep, 0) : value);
+	return dofi_rma_write_data(ep, wr, ep->peer.wants_data ? encode(ep, update) : value);
 }
 
 DOFI_SLOW_PATH static ssize_t recv_segments(struct dofi_ep *ep, struct dofi_wr *wr)

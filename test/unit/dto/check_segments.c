@@ -1008,6 +1008,7 @@ START_TEST(a_write_with_immediate_data_in_parts)
 	refusals = 1;
 	post(DOFI_OP_WRITE, 0, 40, quarters, 3);
 	wr->op = DOFI_OP_WRITE_IMM;
+	wr->flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	dofi_lock(&ep.lock);
 	ck_assert_int_eq(dofi_parts_start(&ep, wr, 0xabcd), 0);
 	dofi_unlock(&ep.lock);
@@ -1015,6 +1016,8 @@ START_TEST(a_write_with_immediate_data_in_parts)
 	ck_assert_int_eq(ops[0].way, 0);
 	ck_assert_int_eq(ops[1].way, _i ? 'i' : 'd');
 	ck_assert_uint_eq(ops[1].data, 0xabcd);
+	ck_assert_uint_eq(((const struct dofi_wr *)ops[1].context)->flags,
+			  DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 	ck_assert_uint_eq(ep.writes, 0); /* no message has to wait for it by this count */
 }
 END_TEST

@@ -1159,6 +1159,11 @@ START_TEST(immediate_data_for_an_srq_name_the_connection)
 	domain_attr.cq_data_size = 4;
 	ck_assert_int_eq(trans->write_immediate(&ep, wr, 99), 0);
 	ck_assert_uint_eq(seen.data, 10);
+	/* and they have room for the flag of a solicited event */
+	wr->flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	ep.peer.wants_solicited = ia.has_data = true;
+	ck_assert_int_eq(trans->write_immediate(&ep, wr, 99), 0);
+	ck_assert_uint_eq(seen.data, 11);
 	close_ep();
 }
 END_TEST
@@ -1218,8 +1223,8 @@ START_TEST(completion_data_of_the_peer)
 	trans->completed(&ia, &entry, 1);
 	ck_assert_int_eq(reaped.done, 3);
 	ck_assert_uint_eq(reaped.length, 5);
-	ck_assert_uint_eq(reaped.number, 0); /* the data are the program's */
-	ck_assert_uint_eq(reaped.update, 0);
+	ck_assert_uint_eq(reaped.number, 0);                     /* the data are the program's */
+	ck_assert_uint_eq(reaped.update, DOFI_UPDATE_SOLICITED); /* the flag is not known */
 	ck_assert_int_eq(ep.ctrl.kind, DOFI_CTRL_IMMEDIATE);
 	ck_assert_uint_eq(ep.ctrl.value, 99);
 	ck_assert_uint_eq(ep.ctrl.length, 5);
