@@ -190,8 +190,9 @@ static DAT_RETURN modify_state_ok(const struct dofi_ep *ep, DAT_EP_PARAM_MASK ma
 		return dofi_ep_bad_state(ep->state);
 	if ((mask & DAT_EP_FIELD_PZ_HANDLE) && pending)
 		return dofi_ep_bad_state(ep->state);
+	/* the fabric may still have datagrams of the EP */
 	if (ep->ud && dofi_ring_count(&ep->req))
-		return DOFI_BAD_STATE(EP_COMPLPENDING); /* the fabric may have receives of the EP */
+		return DOFI_BAD_STATE(EP_COMPLPENDING);
 	if ((mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS) && dofi_ring_count(&ep->recv))
 		return dofi_ep_bad_state(ep->state);
 	return DAT_SUCCESS;

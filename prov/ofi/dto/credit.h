@@ -108,9 +108,9 @@ DOFI_COLD bool dofi_credit_look(struct dofi_ep *ep);
 #define DOFI_CREDIT_SHARE 64u
 
 /*
- * The total of receives of this connection that the fabric has, and of those announced in the
- * handshake, which were posted before there was a path. Receives that wait for room in the fabric
- * do not count: a message for them could block the completions that make this room.
+ * The larger of two totals: the receives that the fabric has, and what the peer was told last (the
+ * handshake counts receives that the fabric does not have yet). Receives that wait for room in the
+ * fabric do not count: a message for them could block the completions that make this room.
  */
 static inline uint32_t dofi_credit_total(const struct dofi_ep *ep)
 {

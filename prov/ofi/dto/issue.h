@@ -26,9 +26,13 @@ DOFI_SLOW_PATH enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct d
 DOFI_SLOW_PATH enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr);
 /* As dofi_start, for requests that are not plain. */
 DOFI_SLOW_PATH ssize_t dofi_start_slow(struct dofi_ep *ep, struct dofi_wr *wr);
-/* The next request stays in the ring: it may not start, or the fabric returned ret < 0. */
+/*
+ * The next request may not start. A refused one fails here once it is the oldest; any other stays
+ * in the ring.
+ */
 DOFI_SLOW_PATH void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr,
 				      enum dofi_verdict verdict);
+/* The next request or receive stays in the ring: the fabric returned ret < 0. */
 DOFI_COLD void dofi_issue_put_off(struct dofi_ep *ep, ssize_t ret);
 /* The peer should soon get a credit update. */
 DOFI_SLOW_PATH void dofi_issue_credit_update(struct dofi_ep *ep);

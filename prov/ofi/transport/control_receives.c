@@ -73,12 +73,9 @@ void dofi_ctrl_recvs_post_missing(struct dofi_ia *ia)
 void dofi_ctrl_recv_post_again(struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	dofi_assert_held(&ia->engine.lock);
+	/* Nothing else shows when the fabric has room, so the driver tries at short intervals. */
 	if (!post_again(ia, wr) && !ia->rdm->unposted++)
-		atomic_fetch_add(&ia->engine.restless,
-				 /*
-				  * tried at short intervals: nothing else shows when there is room
-				  */
-				 1);
+		atomic_fetch_add(&ia->engine.restless, 1);
 }
 
 static int register_ctrl(struct dofi_ia *ia)

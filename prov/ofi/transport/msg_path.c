@@ -137,8 +137,9 @@ static int bind_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 }
 
 /*
- * Makes the endpoint of a connection; after a failure *fep_p is NULL. From fi_endpoint on, the
- * endpoint owns the connection request of the passive side.
+ * Makes the endpoint of a connection. *fep_p is NULL only if fi_endpoint failed. After a later
+ * failure it names the closed endpoint, which had taken over the connection request, so nothing is
+ * left to reject.
  */
 static int make_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fid_ep **fep_p)
 {
