@@ -1594,6 +1594,7 @@ conform_sources = \
 	%D%/conform/conform_process.c \
 	%D%/conform/conform_queue.c \
 	%D%/conform/conform_rdma.c \
+	%D%/conform/conform_records.c \
 	%D%/conform/conform_registry.c \
 	%D%/conform/conform_returns.c \
 	%D%/conform/conform_sp.c \

@@ -34,6 +34,7 @@ Suite *conform_ext(void);
 Suite *conform_wmark(void);
 Suite *conform_srq_ep(void);
 Suite *conform_ud(void);
+Suite *conform_records(void);
 
 /* The IA that is open at the beginning and the end of each test of a conform_case(). */
 extern struct t_ia t_tia;

@@ -55,15 +55,6 @@ static bool atomics_are_offered(void)
 	return is_offered(DAT_IB_ATTR_FETCH_AND_ADD);
 }
 
-/*
- * True if the library emulates the extensions by control records. verbs uses those of the device.
- */
-static bool ctrl_is_offered(void)
-{
-	return atomics_are_offered() &&
-	       strcmp(t_named(&us->on->provider, "DAT_OFI_PROVIDER"), "verbs");
-}
-
 static bool immediates_are_offered(void)
 {
 	return is_offered(DAT_IB_ATTR_IMMED_DATA);
@@ -71,7 +62,7 @@ static bool immediates_are_offered(void)
 
 #define NEEDS_CTRL                                                         \
 	do {                                                               \
-		if (!ctrl_is_offered())                                    \
+		if (!paired_has_records())                                 \
 			t_skip("the fabric cannot carry control records"); \
 	} while (0)
 
@@ -517,7 +508,7 @@ START_TEST(HND_023_attributes_name_the_extensions)
 		ck_assert_str_eq(t_named(attr, DAT_IB_ATTR_FETCH_AND_ADD), "FALSE");
 	if (!strcmp(t_named(attr, "DAT_OFI_TRANSPORT"), "msg") &&
 	    !strcmp(t_named(attr, "DAT_OFI_PROVIDER"), "tcp"))
-		ck_assert(ctrl_is_offered());
+		ck_assert(paired_has_records());
 	ck_assert_str_eq(t_named(attr, DAT_IB_ATTR_COUNTERS), "TRUE");
 	ck_assert_str_eq(t_named(attr, DAT_IB_COLL_BARRIER), "");
 	for (DAT_COUNT i = 0; i < attr->num_provider_specific_attr; i++)
@@ -530,7 +521,7 @@ START_TEST(HND_023_missing_extensions_are_refused)
 	DAT_LMR_TRIPLET local = t_seg(&us->buf, 0, 8);
 	DAT_RMR_TRIPLET remote = t_remote_seg(&peer->buf, 0, 8);
 
-	if (ctrl_is_offered())
+	if (paired_has_records())
 		t_skip("all are offered here");
 	/* DTO-068 */
 	t_unsupported(dat_ep_post_send_with_invalidate(us->ep, 1, &local, COOKIE(1), NO_FLAGS,
@@ -667,7 +658,7 @@ START_TEST(HND_023_immediate_data_by_an_SRQ)
 	t_establish(&paired.listener, &from, &to);
 	t_ok(dat_srq_post_recv(srq, 0, NULL, COOKIE(6)));
 	t_ok(write_immediate(&from, 300, 1, &to, 77, NO_FLAGS));
-	if (ctrl_is_offered())
+	if (paired_has_records())
 		expect_extended(to.recv_evd, to.ep, DAT_IB_RDMA_WRITE_IMMED_DATA,
 				DAT_IB_DTO_RECV_IMMED, 6, 300, 77);
 	else /* InfiniBand uses the immediate data of an SRQ's message for the connection number */

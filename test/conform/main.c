@@ -31,11 +31,12 @@ static void load_fabrics(void)
 int main(void)
 {
 	static Suite *(*const suites[])(void) = {
-		conform_ia,     conform_handles, conform_evd,   conform_queue,   conform_cno,
-		conform_mem,    conform_access,  conform_sp,    conform_cr,      conform_registry,
-		conform_errors, conform_ep,      conform_eps,   conform_dto,     conform_events,
-		conform_prg,    conform_late,    conform_gone,  conform_process, conform_loose,
-		conform_srq,    conform_ext,     conform_wmark, conform_srq_ep,  conform_ud,
+		conform_ia,      conform_handles, conform_evd,   conform_queue,   conform_cno,
+		conform_mem,     conform_access,  conform_sp,    conform_cr,      conform_registry,
+		conform_errors,  conform_ep,      conform_eps,   conform_dto,     conform_events,
+		conform_prg,     conform_late,    conform_gone,  conform_process, conform_loose,
+		conform_srq,     conform_ext,     conform_wmark, conform_srq_ep,  conform_ud,
+		conform_records,
 	};
 	SRunner *runner = srunner_create(NULL);
 

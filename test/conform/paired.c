@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "paired.h"
 
+#include <string.h>
+
 struct t_pair paired;
 struct t_end *const us = &paired.end[0], *const peer = &paired.end[1];
 
@@ -22,6 +24,12 @@ TCase *paired_case(Suite *suite, const char *name)
 	tcase_add_checked_fixture(tcase, open_pair, close_pair);
 	suite_add_tcase(suite, tcase);
 	return tcase;
+}
+
+bool paired_has_records(void)
+{
+	return !strcmp(t_named(&us->on->provider, "DAT_IB_FETCH_AND_ADD"), "TRUE") &&
+	       strcmp(t_named(&us->on->provider, "DAT_OFI_PROVIDER"), "verbs");
 }
 
 #define COOKIE 0x70616972u

@@ -7,6 +7,7 @@
 #include "dto/issue.h"
 #include "dto/parts.h"
 #include "dto/rmr.h"
+#include "fabric/quirks.h"
 #include "fabric/select.h"
 #include "fabric/traits.h"
 #include "object/ctxtab.h"
@@ -44,14 +45,15 @@ bool dofi_op_is_native(const struct dofi_ep *ep, uint8_t op)
 /* --- control slots --- */
 
 /*
- * Control records need the order of a stream, completion data of 8 bytes that take no receive, and
- * writes that are sent at once.
+ * Control writes need the order of a stream, in which messages also complete, completion data of 8
+ * bytes that take no receive, and writes that are sent at once.
  */
 bool dofi_ctrl_slots_possible(const struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->info;
 
 	return ia->trans->write_ctrl && ia->order == DOFI_ORDERED &&
+	       !(ia->quirks & DOFI_QUIRK_LATE_MESSAGES) &&
 	       info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
 	       !(info->mode & FI_RX_CQ_DATA) && !(info->rx_attr->mode & FI_RX_CQ_DATA) &&
 	       info->tx_attr->inject_size >= sizeof(struct dofi_atomic_request);
@@ -169,18 +171,48 @@ static ssize_t put_ctrl(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t v
 }
 
 /*
- * Steps of a write with immediate data. The fabric reports completion only of the write; with a
- * control message also of the message.
+ * Steps of a write with immediate data. The fabric reports completion only of the write; if the
+ * message waits for the write, also of the message.
  */
 enum { STEP_DATA, STEP_CTRL, STEP_MESSAGE, STEP_END, STEP_SENT };
 
+static ssize_t write_bare(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ssize_t ret;
+
+	if (dofi_parts_needed(ep, wr))
+		return dofi_parts_start(ep, wr, 0);
+	if (!wr->length)
+		return 0;
+	ret = ep->trans->write(ep, wr);
+	if (!ret)
+		ep->unfenced = ep->obj.ia->order == DOFI_FENCE && !ep->streams;
+	return ret;
+}
+
+/* With a control write, the write itself tells its length. */
 static ssize_t write_data(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	uint64_t word = dofi_ctrl_data(ep, DOFI_CTRL_LENGTH, (uint32_t)wr->length);
 
+	if (ep->ctrl_msgs)
+		return write_bare(ep, wr);
 	if (dofi_parts_needed(ep, wr))
 		return dofi_parts_start(ep, wr, word);
 	return wr->length ? ep->trans->write_data(ep, wr, word) : 0;
+}
+
+/* The record about the next message; as dofi_ctrl_msg_announce. */
+static ssize_t announce(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t value,
+			uint64_t length)
+{
+	return ep->ctrl_msgs ? dofi_ctrl_msg_announce(ep, kind, value, (uint32_t)length)
+			     : put_ctrl(ep, kind, value);
+}
+
+static ssize_t announce_immediate(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	return announce(ep, DOFI_CTRL_IMMEDIATE, *dofi_wr_immediate(&ep->req, wr), wr->length);
 }
 
 static ssize_t start_native(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -209,7 +241,7 @@ static ssize_t start_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr)
 		wr->rdma.step = ret ? STEP_DATA : STEP_CTRL;
 	}
 	if (wr->rdma.step == STEP_CTRL) {
-		ret = put_ctrl(ep, DOFI_CTRL_IMMEDIATE, *dofi_wr_immediate(&ep->req, wr));
+		ret = announce_immediate(ep, wr);
 		wr->rdma.step = ret ? STEP_CTRL : STEP_MESSAGE;
 	}
 	if (wr->rdma.step == STEP_MESSAGE) {
@@ -224,25 +256,8 @@ static ssize_t start_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr)
 	return 0;
 }
 
-static ssize_t write_bare(struct dofi_ep *ep, struct dofi_wr *wr)
-{
-	ssize_t ret;
-
-	if (dofi_parts_needed(ep, wr))
-		return dofi_parts_start(ep, wr, 0);
-	if (!wr->length)
-		return 0;
-	ret = ep->trans->write(ep, wr);
-	if (!ret)
-		ep->unfenced = ep->obj.ia->order == DOFI_FENCE && !ep->streams;
-	return ret;
-}
-
-/*
- * Sends the message when the write is complete: both use the same context, and some fabrics do not
- * keep their order.
- */
-static ssize_t start_write_with_ctrl_msg(struct dofi_ep *ep, struct dofi_wr *wr)
+/* On fabrics where a message may overtake a write: both use the same context. */
+static ssize_t send_after_write(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ssize_t ret = 0;
 
@@ -253,9 +268,7 @@ static ssize_t start_write_with_ctrl_msg(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (!ret && wr->length && !wr->rdma.written)
 		return 1;
 	if (wr->rdma.step == STEP_CTRL) {
-		ret = dofi_ctrl_msg_announce(ep, DOFI_CTRL_IMMEDIATE,
-					     *dofi_wr_immediate(&ep->req, wr),
-					     (uint32_t)wr->length);
+		ret = announce_immediate(ep, wr);
 		wr->rdma.step = ret ? STEP_CTRL : STEP_MESSAGE;
 	}
 	if (wr->rdma.step == STEP_MESSAGE) {
@@ -309,9 +322,7 @@ static ssize_t start_send_invalidate(struct dofi_ep *ep, struct dofi_wr *wr)
 	ssize_t ret;
 
 	if (wr->send.step == STEP_DATA) {
-		ret = ep->ctrl_msgs ? dofi_ctrl_msg_announce(ep, DOFI_CTRL_INVALIDATE,
-							     wr->send.context, 0)
-				    : put_ctrl(ep, DOFI_CTRL_INVALIDATE, wr->send.context);
+		ret = announce(ep, DOFI_CTRL_INVALIDATE, wr->send.context, 0);
 		if (ret)
 			return ret;
 		wr->send.step = STEP_MESSAGE;
@@ -332,8 +343,9 @@ ssize_t dofi_ctrl_start(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (dofi_op_is_native(ep, wr->op))
 		return start_native(ep, wr);
 	if (wr->op == DOFI_OP_WRITE_IMM)
-		return ep->ctrl_msgs ? start_write_with_ctrl_msg(ep, wr)
-				     : start_write_immediate(ep, wr);
+		return ep->ctrl_msgs && ep->obj.ia->order != DOFI_ORDERED
+			       ? send_after_write(ep, wr)
+			       : start_write_immediate(ep, wr);
 	return start_send_invalidate(ep, wr);
 }
 

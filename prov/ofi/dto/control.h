@@ -15,8 +15,8 @@
  *
  * An emulated atomic operation is a control record, and so is its answer: see atomic.h.
  *
- * Where writes are not ordered, control records travel as control messages: see
- * control_message.h.
+ * Where writes are not ordered, or messages complete in another order than they were sent, control
+ * records travel as control messages: see control_message.h.
  */
 #ifndef DOFI_CONTROL_H
 #define DOFI_CONTROL_H

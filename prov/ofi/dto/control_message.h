@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Control messages: control records (control.h) on fabrics where a write may arrive after the
- * message that it is about. A control message is a small message to the library's own receives,
- * which also take credit updates. It names the data message that it is about by its number in the
- * connection, and the completion data of that message say that a control message belongs to it. The
- * one that the fabric completes first waits for the other. Atomic operations are sent one at a
- * time, when nothing is under way that they could overtake or that could overtake them.
+ * message that it is about, or where that message may complete after later writes. A control
+ * message is a small message to the library's own receives, which also take credit updates. It
+ * names the data message that it is about by its number in the connection, and the completion data
+ * of that message say that a control message belongs to it. The one that the fabric completes first
+ * waits for the other. Atomic operations are sent one at a time, when nothing is under way that
+ * they could overtake or that could overtake them.
  *
  * A sender has at most DOFI_CTRL_MSG_WINDOW control messages under way that the peer has not used.
  * The peer reports how many it has used, by a control message as well. So the peer has room for all

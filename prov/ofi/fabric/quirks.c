@@ -258,6 +258,10 @@ static const struct row {
 	 .protocols = {FI_PROTO_SOCK_TCP, FI_PROTO_XNET, FI_PROTO_RXM, FI_PROTO_RXM_TCP},
 	 .what = "stores the targets of an RDMA write one after the other",
 	 .answer = "the last bytes of a write are a target of their own, where it may have two"},
+	{QUIRK(LATE_MESSAGES), .protocols = {FI_PROTO_RXM, FI_PROTO_RXM_TCP},
+	 .what = "fetches the bytes of a long message when it has found its receive, so that later "
+		 "messages and writes complete before it",
+	 .answer = "control records travel as messages that name the message they are about"},
 	{QUIRK(QUEUE_PAIRS), .protocols = {FI_PROTO_RDMA_CM_IB_RC, FI_PROTO_IWARP},
 	 .what = "gives each connection queues of the device",
 	 .answer = "endpoints get queues of the length that the EP asks for, made while the peer "

@@ -85,11 +85,13 @@ struct fi_info;
 #define DOFI_QUIRK_IWARP_STATUS       DOFI_QUIRK_BIT(41)
 #define DOFI_QUIRK_CASSINI_STATUS     DOFI_QUIRK_BIT(42)
 #define DOFI_QUIRK_EFA_STATUS         DOFI_QUIRK_BIT(48)
+/* A message may complete after later ones. */
+#define DOFI_QUIRK_LATE_MESSAGES      DOFI_QUIRK_BIT(50)
 /* A write is emulated, and a long one in another way than a short one. */
 #define DOFI_QUIRK_LONG_WRITES        DOFI_QUIRK_BIT(46)
 
 /* The number of bits. */
-#define DOFI_QUIRKS                   50
+#define DOFI_QUIRKS                   51
 
 /* The quirks of this fabric with the running release of libfabric: bits of DOFI_QUIRK_*. */
 uint64_t dofi_quirks_of(const struct fi_info *info);

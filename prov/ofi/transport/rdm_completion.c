@@ -71,6 +71,15 @@ static void repost_ctrl_recvs(struct dofi_ia *ia, const struct fi_cq_tagged_entr
 		dofi_ctrl_recvs_post_missing(ia);
 }
 
+/* A write whose completion data are a control record. Where records are messages, it is forged. */
+static void written(struct dofi_ia *ia, uint64_t data)
+{
+	if (ia->uses_ctrl_msgs)
+		DOFI_COUNT_SHARED(ia, IA_DATA_STRAY);
+	else
+		dofi_ctrl_arrived(ia, data);
+}
+
 DOFI_INLINE void complete(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
 {
 	uint32_t update = entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
@@ -78,7 +87,7 @@ DOFI_INLINE void complete(struct dofi_ia *ia, const struct fi_cq_tagged_entry *e
 	struct dofi_wr *wr;
 
 	if (entry->flags & FI_REMOTE_WRITE) {
-		dofi_ctrl_arrived(ia, entry->data);
+		written(ia, entry->data);
 		return;
 	}
 	if (!entry->op_context)

@@ -45,13 +45,18 @@ DOFI_SLOW_PATH static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *w
 	return ret;
 }
 
+/* Whether a control message is about the message. */
+static uint32_t noted(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return dofi_op_needs_ctrl(wr->op) && ep->ctrl_msgs ? DOFI_UPDATE_CTRL_MSG : 0;
+}
+
 DOFI_SLOW_PATH static ssize_t send_update(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fence,
 					  bool solicited)
 {
-	uint32_t noted = dofi_op_needs_ctrl(wr->op) && ep->ctrl_msgs ? DOFI_UPDATE_CTRL_MSG : 0,
-		 total = dofi_credit_total(ep);
-	ssize_t ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA,
-				   dofi_rdm_encode(ep, dofi_credit_update(ep, solicited) | noted));
+	uint32_t total = dofi_credit_total(ep),
+		 update = dofi_credit_update(ep, solicited) | noted(ep, wr);
+	ssize_t ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA, dofi_rdm_encode(ep, update));
 
 	if (!ret)
 		ep->announced = total;
@@ -103,13 +108,12 @@ ssize_t dofi_rdm_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	bool solicited =
 		ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	uint32_t update = dofi_credit_update(ep, solicited) | noted(ep, wr);
 
 	dofi_assert_held(&ep->lock);
-	if (ep->peer.wants_data || solicited)
-		return posted(ep,
-			      fi_tinjectdata(ep->fep, NULL, 0,
-					     dofi_rdm_encode(ep, dofi_credit_update(ep, solicited)),
-					     ep->dest, ep->send_tag));
+	if (ep->peer.wants_data || solicited || update & DOFI_UPDATE_CTRL_MSG)
+		return posted(ep, fi_tinjectdata(ep->fep, NULL, 0, dofi_rdm_encode(ep, update),
+						 ep->dest, ep->send_tag));
 	return posted(ep, fi_tinject(ep->fep, NULL, 0, ep->dest, ep->send_tag));
 }
 

@@ -6,6 +6,7 @@
 #include "dto/control.h"
 #include "dto/control_message.h"
 #include "dto/credit.h"
+#include "fabric/quirks.h"
 #include "fabric/select.h"
 #include "fabric/traits.h"
 #include "object/ctxtab.h"
@@ -190,8 +191,13 @@ static void no_inject(void)
 {
 	tx.inject_size = sizeof(struct dofi_atomic_request) - 1;
 }
+static void completes_messages_late(void)
+{
+	ia.quirks = DOFI_QUIRK_LATE_MESSAGES;
+}
 static void (*const lacks[])(void) = {no_order,
 				      waits_for_writes,
+				      completes_messages_late,
 				      short_data,
 				      data_takes_a_receive,
 				      data_takes_a_receive_of_the_endpoint,

@@ -346,6 +346,7 @@ START_TEST(the_message_waits_for_the_write)
 	struct dofi_wr *wr = post(LENGTH);
 
 	ep.ctrl_msgs = &ctrl_msgs;
+	ia.order = DOFI_HOLD;
 	seen.refuses = DATA;
 	ck_assert_int_eq(dofi_ctrl_start(&ep, wr), -FI_EAGAIN);
 	ck_assert(!dofi_ctrl_outstanding(wr));
@@ -376,10 +377,34 @@ START_TEST(the_message_waits_for_the_write)
 }
 END_TEST
 
+/* The fabric keeps their order, so nothing waits; the write does not tell its length. */
+START_TEST(the_message_follows_the_write_at_once)
+{
+	struct dofi_wr *wr = post(LENGTH);
+
+	ep.ctrl_msgs = &ctrl_msgs;
+	seen.data = 1;
+	seen.refuses = _i;
+	for (int tries = 0; _i != STEPS && tries < 2; tries++)
+		ck_assert_int_eq(dofi_ctrl_start(&ep, wr), -FI_EAGAIN);
+	seen.refuses = STEPS;
+	ck_assert_int_eq(dofi_ctrl_start(&ep, wr), 0);
+	for (int i = 0; i < STEPS; i++)
+		ck_assert_int_eq(seen.calls[i], 1);
+	ck_assert_uint_eq(seen.data, 0);
+	ck_assert_uint_eq(seen.record, 0); /* it was announced */
+	ck_assert_uint_eq(ep.nsent, 1);
+	ck_assert_uint_eq(wr->state, DOFI_WR_ISSUED);
+	ck_assert(dofi_ctrl_outstanding(wr));
+	ck_assert(dofi_ctrl_completed(wr));
+	ck_assert(!ep.unfenced);
+}
+END_TEST
+
 START_TEST(only_a_write_of_bytes_needs_a_fence)
 {
 	ep.ctrl_msgs = &ctrl_msgs;
-	ia.order = _i ? DOFI_FENCE : DOFI_ORDERED;
+	ia.order = _i ? DOFI_FENCE : DOFI_HOLD;
 	ep.streams = _i == 2; /* which keep the order */
 	ck_assert_int_eq(dofi_ctrl_start(&ep, post(0)), 0);
 	ck_assert(!ep.unfenced);
@@ -530,6 +555,7 @@ int main(void)
 	tcase_add_test(tcase, an_atomic_operation_of_the_device_is_a_read);
 	tcase_add_test(tcase, a_request_in_parts_is_not_outstanding_itself);
 	tcase_add_test(tcase, the_message_waits_for_the_write);
+	tcase_add_loop_test(tcase, the_message_follows_the_write_at_once, DATA, STEPS + 1);
 	tcase_add_loop_test(tcase, only_a_write_of_bytes_needs_a_fence, 0, 3);
 	tcase_add_test(tcase, a_record_is_taken_with_its_message);
 	tcase_add_test(tcase, other_records_are_about_no_message);

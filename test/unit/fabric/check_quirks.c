@@ -18,6 +18,7 @@
 #define SOCKET (Q(STORES_IN_ORDER) | Q(STREAM))
 #define TCP    (SOCKET | Q(COPIES) | Q(RESET_IS_EIO))
 #define XNET   (TCP | Q(SHORT_LIST) | Q(DATA_ON_EQ))
+#define RXM    (SOCKET | Q(LATE_MESSAGES))
 #define SHM    (Q(TAG_MASK) | Q(SHARED_MEMORY) | Q(STORES_IN_ORDER) | Q(COPIES))
 #define RXD    (Q(MUTE_QUEUE) | Q(CUTS) | Q(CLOSED_KEYS))
 #define PSM3   (Q(MUTE_QUEUE) | Q(LOSES_FDS) | Q(RECEIVE_THREAD))
@@ -96,17 +97,17 @@ static const struct fabric {
 	 SHM | Q(UNCHECKED_REGION) | Q(OWN_PROCESS) | Q(DEAD_LOCKS)},
 	{"shm", FI_PROTO_SHM, FI_EP_RDM, V(2, 7), SHM | Q(UNCHECKED_REGION) | Q(OWN_PROCESS)},
 
-	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 17), SOCKET | Q(ENDS_STREAM)},
-	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 18), SOCKET | Q(ENDS_STREAM)},
-	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 19), SOCKET},
-	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 22), SOCKET},
-	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 0), SOCKET | Q(SPLIT_MESSAGES)},
-	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 6), SOCKET | Q(SPLIT_MESSAGES)},
-	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 7), SOCKET},
-	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(3, 0), SOCKET},
-	{"tcp;ofi_rxm", FI_PROTO_RXM_TCP, FI_EP_RDM, V(2, 1), SOCKET},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 17), RXM | Q(ENDS_STREAM)},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 18), RXM | Q(ENDS_STREAM)},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 19), RXM},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 22), RXM},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 0), RXM | Q(SPLIT_MESSAGES)},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 6), RXM | Q(SPLIT_MESSAGES)},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 7), RXM},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(3, 0), RXM},
+	{"tcp;ofi_rxm", FI_PROTO_RXM_TCP, FI_EP_RDM, V(2, 1), RXM},
 	{"verbs;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 6),
-	 SOCKET | Q(SPLIT_MESSAGES) | Q(CACHED_KEYS) | Q(OWN_RECEIVES) | Q(LONG_QUEUE)},
+	 RXM | Q(SPLIT_MESSAGES) | Q(CACHED_KEYS) | Q(OWN_RECEIVES) | Q(LONG_QUEUE)},
 	{"udp;ofi_rxd", FI_PROTO_RXD, FI_EP_RDM, V(1, 17), RXD},
 	{"udp;ofi_rxd", FI_PROTO_RXD, FI_EP_RDM, V(2, 6), RXD},
 	{"psm3", FI_PROTO_PSMX3, FI_EP_RDM, V(1, 17), PSM3},

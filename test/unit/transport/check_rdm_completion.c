@@ -344,6 +344,18 @@ START_TEST(writes_of_peers_and_injected_messages)
 }
 END_TEST
 
+/* No peer sends records so, where they are messages. */
+START_TEST(forged_records_are_counted)
+{
+	ia.uses_ctrl_msgs = true;
+	complete_one(
+		(struct fi_cq_tagged_entry){.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
+					    .data = 0x500000007});
+	expect(NOBODY, NOBODY, NOBODY);
+	ck_assert_uint_eq(ia.counters[DOFI_CNT_IA_DATA_STRAY], 1);
+}
+END_TEST
+
 START_TEST(each_entry_of_a_batch_is_handled)
 {
 	struct fi_cq_tagged_entry entries[3];
@@ -526,6 +538,7 @@ int main(void)
 	tcase_add_test(tc, completion_data_hold_the_update);
 	tcase_add_loop_test(tc, the_connection_of_a_message_for_an_srq, 0, 4);
 	tcase_add_loop_test(tc, writes_of_peers_and_injected_messages, 0, 2);
+	tcase_add_test(tc, forged_records_are_counted);
 	tcase_add_test(tc, each_entry_of_a_batch_is_handled);
 	tcase_add_loop_test(tc, a_failed_request_has_its_error, 0, 2);
 	tcase_add_loop_test(tc, a_failed_receive_has_its_completion_data, 0, 2);

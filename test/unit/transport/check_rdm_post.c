@@ -172,10 +172,13 @@ END_TEST
 
 /* Behind what is under way the copy may stay in the fabric's own queue. */
 static const struct {
-	bool wants_data, wants_solicited, solicited, has_data;
-} empty_messages[] = {{false, false, false, false}, {false, false, true, false},
-		      {false, true, false, false},  {false, true, true, true},
-		      {true, false, false, true},   {true, true, true, true}};
+	bool wants_data, wants_solicited, solicited, ctrl_msgs, has_data;
+} empty_messages[] = {
+	{false, false, false, false, false}, {false, false, true, false, false},
+	{false, true, false, false, false},  {false, true, true, false, true},
+	{true, false, false, false, true},   {true, true, true, false, true},
+	{false, false, false, true, true},   {true, true, true, true, true},
+};
 
 START_TEST(an_empty_message_is_injected)
 {
@@ -183,13 +186,16 @@ START_TEST(an_empty_message_is_injected)
 
 	ep.peer.wants_data = empty_messages[_i].wants_data;
 	ep.peer.wants_solicited = empty_messages[_i].wants_solicited;
+	ep.ctrl_msgs = empty_messages[_i].ctrl_msgs ? (void *)&ep : NULL;
 	wr->ep = &ep;
+	wr->op = DOFI_OP_WRITE_IMM;
 	wr->flags = empty_messages[_i].solicited ? DAT_COMPLETION_SOLICITED_WAIT_FLAG : 0;
 	ck_assert_int_eq(dofi_rdm_send_empty(&ep, wr), 0);
 	ck_assert_uint_eq(fabric.injected, 1);
 	ck_assert_int_eq(fabric.flags == FI_REMOTE_CQ_DATA, empty_messages[_i].has_data);
 	ck_assert_int_eq((fabric.data & DOFI_UPDATE_SOLICITED) != 0,
 			 empty_messages[_i].wants_solicited && empty_messages[_i].solicited);
+	ck_assert_int_eq((fabric.data & DOFI_UPDATE_CTRL_MSG) != 0, empty_messages[_i].ctrl_msgs);
 }
 END_TEST
 
@@ -280,7 +286,7 @@ int main(void)
 	tcase_add_test(tc, a_credit_update_behind_writes_is_fenced);
 	tcase_add_test(tc, a_solicited_send_says_so);
 	tcase_add_test(tc, a_small_send_is_injected_when_nothing_is_under_way);
-	tcase_add_loop_test(tc, an_empty_message_is_injected, 0, 6);
+	tcase_add_loop_test(tc, an_empty_message_is_injected, 0, 8);
 	tcase_add_test(tc, a_send_without_segments_that_is_not_injected);
 	tcase_add_loop_test(tc, the_data_of_a_message_for_an_srq, 0, 3);
 	tcase_add_loop_test(tc, a_datagram_names_its_receiver, 0, 2);
