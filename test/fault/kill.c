@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The other process dies. All posted requests complete soon. */
+#include <string.h>
 #include <sys/socket.h>
 
 #include "shm.h"
 #include "victim.h"
+#if T_DAT_MAJOR == 2
+#include <dat2/dat_ib_extensions.h>
+#endif
 
 #define SOON_US     2000000u
 #define RECEIVES    20u
@@ -211,6 +215,90 @@ START_TEST(killed_in_the_middle_of_rdma)
 }
 END_TEST
 
+#if T_DAT_MAJOR == 2
+
+#define LONG_WRITE ((size_t)4 << 20)
+#define WRITES     3u
+
+/* As the active victim, with receives and a longer buffer. */
+static void written_victim(struct t_peer *self)
+{
+	DAT_CONN_QUAL qual = t_peer_hear(self);
+	struct t_buf room;
+	struct t_end end;
+	struct t_ia own;
+
+	t_ia_open(&own);
+	t_end_new(&end, &own, NULL);
+	t_buf_new(&room, own.ia, own.pz, LONG_WRITE, DAT_MEM_PRIV_ALL_FLAG);
+	for (unsigned int i = 0; i <= WRITES; i++)
+		t_ok(t_recv(&end, 0, 64, i, DAT_COMPLETION_DEFAULT_FLAG));
+	connect_to(&end, &own, qual);
+	t_peer_tell(self, room.rmr_context);
+	t_peer_tell(self, (uintptr_t)room.mem);
+	t_peer_hear(self);
+}
+
+static DAT_RETURN write_immediate(const struct t_end *end, const struct t_buf *from, size_t length,
+				  uint64_t cookie, DAT_RMR_TRIPLET to)
+{
+	DAT_LMR_TRIPLET segment = t_seg(from, 0, length);
+
+	to.segment_length = length;
+	return dat_ib_post_rdma_write_immed(end->ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = cookie},
+					    &to, 1, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_DTO_COMPLETION_STATUS written(DAT_EVENT event, uint64_t cookie)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
+
+	ck_assert_int_eq((int)event.event_number, DAT_IB_DTO_EVENT);
+	ck_assert_uint_eq(dto->user_cookie.as_64, cookie);
+	return dto->status;
+}
+
+/* The fabric may still have the control records and the messages behind the data. */
+START_TEST(killed_in_the_middle_of_immediate_data)
+{
+	struct t_listener listener;
+	DAT_RMR_CONTEXT context;
+	DAT_RMR_TRIPLET to;
+	struct t_buf from;
+	struct t_end end;
+	uint64_t deadline;
+
+	t_peer_start(&victim, written_victim);
+	t_ia_open(&ia);
+	if (strcmp(t_named(&ia.provider, DAT_IB_ATTR_IMMED_DATA), "TRUE"))
+		t_skip("the fabric has no immediate data");
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_peer_tell(&victim, listener.qual);
+	t_end_new(&end, &ia, NULL);
+	t_buf_new(&from, ia.ia, ia.pz, LONG_WRITE, DAT_MEM_PRIV_ALL_FLAG);
+	t_ok(t_cr_accept(t_next_cr(&listener), end.ep));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	context = (DAT_RMR_CONTEXT)t_peer_hear(&victim);
+	to = t_remote(context, (uintptr_t)t_peer_hear(&victim), LONG_WRITE);
+	/* afterwards the context and the way of the records are known */
+	t_ok(write_immediate(&end, &from, 64, 0, to));
+	ck_assert_int_eq(written(t_wait(end.request_evd), 0), DAT_DTO_SUCCESS);
+	t_peer_freeze(&victim);
+	for (uint64_t i = 0; i < WRITES; i++)
+		t_ok(write_immediate(&end, &from, LONG_WRITE, i, to));
+	t_stays_quiet(end.connect_evd);
+	deadline = kill_victim();
+	ck_assert_int_eq(wait_until(end.connect_evd, deadline).event_number,
+			 DAT_CONNECTION_EVENT_BROKEN);
+	for (uint64_t i = 0; i < WRITES; i++)
+		written(wait_until(end.request_evd, deadline), i);
+	t_no_event(end.request_evd);
+	t_ia_close(&ia);
+}
+END_TEST
+
+#endif
+
 START_TEST(killed_with_many_connections)
 {
 	static struct t_end ends[CONNECTIONS];
@@ -345,6 +433,9 @@ int main(void)
 	tcase_add_test(tcase, killed_acceptor);
 	tcase_add_test(tcase, killed_while_stopped);
 	tcase_add_test(tcase, killed_in_the_middle_of_rdma);
+#if T_DAT_MAJOR == 2
+	tcase_add_test(tcase, killed_in_the_middle_of_immediate_data);
+#endif
 	tcase_add_test(tcase, killed_with_many_connections);
 	tcase_add_test(tcase, killed_while_a_thread_waits);
 	tcase_add_test(tcase, killed_peer_leaves_the_ia_usable);

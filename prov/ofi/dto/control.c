@@ -53,7 +53,7 @@ bool dofi_ctrl_slots_possible(const struct dofi_ia *ia)
 	const struct fi_info *info = ia->info;
 
 	return ia->trans->write_ctrl && ia->order == DOFI_ORDERED &&
-	       !(ia->quirks & DOFI_QUIRK_LATE_MESSAGES) &&
+	       !(ia->quirks & (DOFI_QUIRK_LATE_MESSAGES | DOFI_QUIRK_INJECTED_WRITES)) &&
 	       info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
 	       !(info->mode & FI_RX_CQ_DATA) && !(info->rx_attr->mode & FI_RX_CQ_DATA) &&
 	       info->tx_attr->inject_size >= sizeof(struct dofi_atomic_request);

@@ -153,6 +153,9 @@ static const struct row {
 		 "ends "
 		 "between two parts of it",
 	 .answer = "messages are not sent in parts (FI_OFI_RXM_SAR_LIMIT)"},
+	{QUIRK(INJECTED_WRITES), .protocols = {FI_PROTO_RXM, FI_PROTO_RXM_TCP}, .fate = not_mended,
+	 .what = "crashes when a peer dies before an injected write has left for it",
+	 .answer = "no write is injected: control records travel as messages"},
 	{QUIRK(OWN_RECEIVES), .provider = "verbs;ofi_rxm", .fate = not_mended,
 	 .what = "gives each connection receives of its own, and crashes when a message comes "
 		 "while "

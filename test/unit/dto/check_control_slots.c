@@ -195,9 +195,14 @@ static void completes_messages_late(void)
 {
 	ia.quirks = DOFI_QUIRK_LATE_MESSAGES;
 }
+static void cannot_inject_writes(void)
+{
+	ia.quirks = DOFI_QUIRK_INJECTED_WRITES;
+}
 static void (*const lacks[])(void) = {no_order,
 				      waits_for_writes,
 				      completes_messages_late,
+				      cannot_inject_writes,
 				      short_data,
 				      data_takes_a_receive,
 				      data_takes_a_receive_of_the_endpoint,
