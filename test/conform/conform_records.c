@@ -17,6 +17,7 @@ Suite *conform_records(void)
 #else
 
 #include <dat2/dat_ib_extensions.h>
+#include <dat2/dat_vendor_specific.h>
 
 #define NO_FLAGS DAT_COMPLETION_DEFAULT_FLAG
 #define SHORT    8u
@@ -237,6 +238,32 @@ START_TEST(DTO_069_each_send_to_an_SRQ_ends_its_own_context)
 }
 END_TEST
 
+/* The records may come before the buffers, which the messages wait for. */
+START_TEST(DTO_069_messages_that_wait_for_an_SRQ)
+{
+	const DAT_PROVIDER_ATTR *attr = &us->on->provider;
+
+	if (!paired_has_records())
+		t_skip("the fabric cannot carry control records");
+	if (!strcmp(t_named(attr, DAT_OFI_ATTR_PROVIDER), "sockets") &&
+	    !strcmp(t_named(attr, DAT_OFI_ATTR_TRANSPORT), "msg"))
+		t_skip("sockets goes on with writes while a message waits");
+	make_memory();
+	connect_to_srq();
+	bind_windows(&to);
+	send_it(&from, SHORT);
+	send_invalidating(&from, lengths[_i], context[0]);
+	send_invalidating(&from, SHORT, context[1]);
+	t_stays_quiet(to.recv_evd);
+	receive_all(&to);
+	expect_received(&to, 0, SHORT, 0);
+	expect_received(&to, 1, lengths[_i], context[0]);
+	expect_received(&to, 2, SHORT, context[1]);
+	expect_sent(&from);
+	expect_ended(&from);
+}
+END_TEST
+
 Suite *conform_records(void)
 {
 	Suite *suite = suite_create("records");
@@ -246,6 +273,7 @@ Suite *conform_records(void)
 	tcase_add_loop_test(tcase, DTO_069_a_long_message_before_the_send, 0, LENGTHS);
 	tcase_add_loop_test(tcase, HND_023_immediate_data_behind_a_long_message, 0, LENGTHS);
 	tcase_add_loop_test(tcase, DTO_069_each_send_to_an_SRQ_ends_its_own_context, 0, LENGTHS);
+	tcase_add_loop_test(tcase, DTO_069_messages_that_wait_for_an_SRQ, 0, LENGTHS);
 	return suite;
 }
 #endif

@@ -22,6 +22,12 @@ static const char dead_locks_do[] =
 static const char dead_locks_get[] =
 	"a thread waits for the death of peers, releases their locks and passes over their entries";
 
+static const char late_messages_do[] =
+	"keeps a message that finds no receive, so that a message for a shared receive queue may "
+	"complete after later writes";
+static const char late_messages_get[] =
+	"control records travel as messages that name the message they are about";
+
 /*
  * A row applies to a fabric if all its conditions hold; a condition that is left out always holds.
  * A quirk may have several rows, for different providers.
@@ -264,7 +270,11 @@ static const struct row {
 	{QUIRK(LATE_MESSAGES), .protocols = {FI_PROTO_RXM, FI_PROTO_RXM_TCP},
 	 .what = "fetches the bytes of a long message when it has found its receive, so that later "
 		 "messages and writes complete before it",
-	 .answer = "control records travel as messages that name the message they are about"},
+	 .answer = late_messages_get},
+	{QUIRK(LATE_MESSAGES), .protocols = {FI_PROTO_XNET, FI_PROTO_RXD}, .what = late_messages_do,
+	 .answer = late_messages_get},
+	{QUIRK(LATE_MESSAGES), .provider = "sockets", .ep_type = FI_EP_RDM,
+	 .what = late_messages_do, .answer = late_messages_get},
 	{QUIRK(QUEUE_PAIRS), .protocols = {FI_PROTO_RDMA_CM_IB_RC, FI_PROTO_IWARP},
 	 .what = "gives each connection queues of the device",
 	 .answer = "endpoints get queues of the length that the EP asks for, made while the peer "
