@@ -1056,6 +1056,24 @@ START_TEST(the_descriptor_is_closed_once)
 }
 END_TEST
 
+static void add_paths(TCase *paths)
+{
+	tcase_add_checked_fixture(paths, setup_paths, teardown_paths);
+	tcase_add_test(paths, what_one_side_writes_the_other_reads);
+	tcase_add_test(paths, a_descriptor_of_something_else);
+	tcase_add_loop_test(paths, copies_between_processes, 0, 2);
+	tcase_add_loop_test(paths, a_path_that_a_connection_uses, 0, 2);
+	tcase_add_test(paths, paths_without_memory);
+	tcase_add_test(paths, a_connection_without_memory_for_its_requests);
+	tcase_add_test(paths, a_segment_has_the_first_descriptor);
+	tcase_add_test(paths, a_freed_path_leaves_no_block);
+	tcase_add_test(paths, the_end_waits_for_copies_of_the_peer);
+	tcase_add_test(paths, copies_are_counted);
+	tcase_add_test(paths, a_process_without_a_badge);
+	tcase_add_loop_test(paths, the_log_tells_how_data_go, 0, 2);
+	tcase_add_test(paths, the_descriptor_is_closed_once);
+}
+
 int main(void)
 {
 	Suite *suite = suite_create("memory");
@@ -1102,20 +1120,7 @@ int main(void)
 	tcase_add_test(parameter, atomic_operations_that_the_provider_does);
 	tcase_add_test(parameter, a_kernel_without_Yama);
 	suite_add_tcase(suite, parameter);
-	tcase_add_checked_fixture(paths, setup_paths, teardown_paths);
-	tcase_add_test(paths, what_one_side_writes_the_other_reads);
-	tcase_add_test(paths, a_descriptor_of_something_else);
-	tcase_add_loop_test(paths, copies_between_processes, 0, 2);
-	tcase_add_loop_test(paths, a_path_that_a_connection_uses, 0, 2);
-	tcase_add_test(paths, paths_without_memory);
-	tcase_add_test(paths, a_connection_without_memory_for_its_requests);
-	tcase_add_test(paths, a_segment_has_the_first_descriptor);
-	tcase_add_test(paths, a_freed_path_leaves_no_block);
-	tcase_add_test(paths, the_end_waits_for_copies_of_the_peer);
-	tcase_add_test(paths, copies_are_counted);
-	tcase_add_test(paths, a_process_without_a_badge);
-	tcase_add_loop_test(paths, the_log_tells_how_data_go, 0, 2);
-	tcase_add_test(paths, the_descriptor_is_closed_once);
+	add_paths(paths);
 	suite_add_tcase(suite, paths);
 	return t_run(suite);
 }
