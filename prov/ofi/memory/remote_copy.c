@@ -12,8 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Bytes of one system call. The end of a connection may have to wait for one. */
-#define CHUNK    (1u << 20)
 #define SEGMENTS 16 /* of one call */
 #define WORD     8u
 
@@ -105,17 +103,17 @@ bool dofi_process_is_dead(pid_t pid)
 
 /* --- copies --- */
 
-/* The part of the segments that begins behind `skip`: at most CHUNK bytes and SEGMENTS parts. */
+/* The part of the segments that begins behind `skip`: at most SEGMENTS parts. */
 static size_t cut(const struct iovec *iov, size_t skip, size_t size, struct iovec *parts, int *n_p)
 {
-	size_t done = 0, most = size < CHUNK ? size : CHUNK;
+	size_t done = 0;
 	int n = 0;
 
-	for (; done < most && n < SEGMENTS; iov++) {
+	for (; done < size && n < SEGMENTS; iov++) {
 		size_t left = iov->iov_len - (skip < iov->iov_len ? skip : iov->iov_len);
 
-		if (left > most - done)
-			left = most - done;
+		if (left > size - done)
+			left = size - done;
 		if (left)
 			parts[n++] = (struct iovec){(char *)iov->iov_base + skip, left};
 		skip -= skip < iov->iov_len ? skip : iov->iov_len;

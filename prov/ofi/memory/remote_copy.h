@@ -49,6 +49,12 @@ int dofi_remote_process_find(pid_t pid, const struct dofi_badge *badge,
 bool dofi_process_is_dead(pid_t pid);
 
 /*
+ * The end of a connection may have to wait for a copy. So callers divide longer ones, and look
+ * between two pieces whether the connection has ended.
+ */
+#define DOFI_REMOTE_PIECE (1u << 20)
+
+/*
  * Copies `size` bytes between `address` in the process and our segments. The first `skip` bytes of
  * the segments are passed over. A write stores the last word of the memory last. Returns 0, or a
  * negative errno: -ESRCH if the process is gone; -EFAULT if memory of either side is not mapped,

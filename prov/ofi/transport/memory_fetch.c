@@ -11,7 +11,6 @@
 #include <string.h>
 
 /* Bytes of a message that one round copies from the sender. */
-#define FETCH          (1u << 20)
 /* Messages that one call of the kernel copies, and their bytes: longer ones gain nothing. */
 #define TOGETHER       4u
 #define TOGETHER_BYTES (256u << 10)
@@ -37,8 +36,8 @@ static int fetch(struct dofi_memory_path *path, const struct dofi_memory_range *
 	struct dofi_memory_range from = range_of(ranges, path->received);
 	int ret = -ESRCH;
 
-	if (from.size > FETCH)
-		from.size = FETCH;
+	if (from.size > DOFI_REMOTE_PIECE)
+		from.size = DOFI_REMOTE_PIECE;
 	if (dofi_memory_copy_begin(path)) {
 		ret = dofi_remote_read(&path->process, path->receiving->iov, path->received,
 				       from.address, from.size);

@@ -10,8 +10,6 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-/* The target may end the connection between two pieces of a long copy. */
-#define PIECE      (UINT64_C(1) << 20)
 /* After a box was not served, its peer has to poll twice as often, up to this. */
 #define MOST_POLLS 65536u
 
@@ -30,7 +28,9 @@ static int copy(struct dofi_memory_path *path, const struct dofi_wr *wr, copier 
 	int ret;
 
 	do {
-		size = wr->length - done < PIECE ? wr->length - done : PIECE;
+		size = wr->length - done;
+		if (size > DOFI_REMOTE_PIECE)
+			size = DOFI_REMOTE_PIECE;
 		ret = -ESRCH;
 		if (dofi_memory_copy_begin(path)) {
 			ret = copies(&path->process, wr->iov, done, wr->remote.target + done, size);

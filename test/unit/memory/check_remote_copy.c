@@ -237,7 +237,7 @@ static const struct {
 	    {4, 100, 3, 10},
 	    {4, 100, 50, 10},
 	    {4, 100, 0, 4},
-	    {1u << 19, 1u << 21, 0, (1u << 20) + 100}, /* two calls of the kernel */
+	    {1u << 19, 1u << 21, 0, (1u << 20) + 100},
 	    {1u << 19, 1u << 21, 100, (1u << 21) + 1}};
 
 /* Within a segment that is longer than what is left. */
@@ -329,7 +329,7 @@ END_TEST
 /* The kernel stores a part as a whole. Only the last call stores the last word of the memory. */
 START_TEST(a_word_is_not_split)
 {
-	struct iovec iov = {local, SIZE};
+	struct iovec iov = {local, SIZE}, many[17];
 
 	for (size_t size = 1; size <= 8; size++) {
 		nwritten = 0;
@@ -338,14 +338,16 @@ START_TEST(a_word_is_not_split)
 		ck_assert_uint_eq(written[0].nto, 1);
 		is_part(0, 0, 16, size);
 	}
+	for (size_t i = 0; i < 17; i++)
+		many[i] = (struct iovec){local + 9 * i, 9};
 	nwritten = 0;
-	ck_assert_int_eq(dofi_remote_write(&process, &iov, 0, there(0), (1u << 20) + 9), 0);
+	ck_assert_int_eq(dofi_remote_write(&process, many, 0, there(0), (size_t)17 * 9), 0);
 	ck_assert_uint_eq(nwritten, 2);
 	ck_assert_uint_eq(written[0].nto, 1);
-	is_part(0, 0, 0, 1u << 20);
+	is_part(0, 0, 0, (size_t)16 * 9);
 	ck_assert_uint_eq(written[1].nto, 2);
-	is_part(1, 0, 1u << 20, 1);
-	is_part(1, 1, (1u << 20) + 1, 8);
+	is_part(1, 0, (size_t)16 * 9, 1);
+	is_part(1, 1, (size_t)16 * 9 + 1, 8);
 }
 END_TEST
 

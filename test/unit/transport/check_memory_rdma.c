@@ -119,11 +119,11 @@ END_TEST
 
 START_TEST(a_long_copy_is_made_in_pieces)
 {
-	copy_length = 2 * COPY_PIECE + 8;
+	copy_length = 2 * DOFI_REMOTE_PIECE + 8;
 	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, copy_length)), 0);
 	ck_assert_int_eq(copies, 3);
 	ck_assert_int_eq(request.wr.state, DOFI_WR_DONE);
-	copy_length = 2 * COPY_PIECE;
+	copy_length = 2 * DOFI_REMOTE_PIECE;
 	ck_assert_int_eq(dofi_memory_read(&ep, prepare(DOFI_OP_READ, copy_length)), 0);
 	ck_assert_int_eq(copies, 5);
 }
@@ -132,7 +132,7 @@ END_TEST
 /* From then on the memory belongs to the target's program. */
 START_TEST(a_long_copy_stops_when_the_peer_is_over)
 {
-	copy_length = 3 * COPY_PIECE;
+	copy_length = 3 * DOFI_REMOTE_PIECE;
 	over_after = 2;
 	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, copy_length)), -FI_ENOTCONN);
 	ck_assert_int_eq(copies, 2);

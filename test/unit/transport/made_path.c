@@ -38,7 +38,8 @@ static int copied(const struct dofi_remote_process *process, const struct iovec 
 	ck_assert_ptr_eq(iov, request.iov);
 	ck_assert_uint_eq(skip, next);
 	ck_assert_uint_eq(address, TARGET + skip);
-	ck_assert_uint_eq(size, copy_length - skip < COPY_PIECE ? copy_length - skip : COPY_PIECE);
+	ck_assert_uint_eq(size, copy_length - skip < DOFI_REMOTE_PIECE ? copy_length - skip
+								       : DOFI_REMOTE_PIECE);
 	next = skip + size < copy_length ? skip + size : 0;
 	segment.marks[1].polls += polls;
 	ck_assert_uint_eq(segment.marks[0].copying, 1);

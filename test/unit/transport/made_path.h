@@ -17,10 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PENDING    4u
-#define LENGTH     64u
-#define COPY_PIECE ((uint64_t)1 << 20) /* of a long copy */
-#define TARGET     0x1234000u          /* of RDMA, in the peer's memory */
+#define PENDING 4u
+#define LENGTH  64u
+#define TARGET  0x1234000u /* of RDMA, in the peer's memory */
 
 union made_request {
 	struct dofi_wr wr;
