@@ -218,10 +218,13 @@ void dofi_srq_take_back(struct dofi_srq *srq, struct dofi_wr *wr)
 
 /* --- the order of a connection's messages --- */
 
+/* When the connection breaks, no receive may succeed any more. */
 static bool has_turn(const struct dofi_ep *ep, uint32_t update)
 {
 	uint32_t number = update >> DOFI_UPDATE_NUMBER_SHIFT & DOFI_UPDATE_NUMBER;
 
+	if (ep->faulty)
+		return false;
 	if (ep->obj.ia->trans->numbers && number != (ep->nreceived & DOFI_UPDATE_NUMBER))
 		return false;
 	return !(update & DOFI_UPDATE_CTRL_MSG) || dofi_ctrl_msg_has_arrived(ep, ep->nreceived);
@@ -333,18 +336,10 @@ void dofi_srq_deliver_held(struct dofi_ep *ep)
 static void deliver(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length,
 		    uint32_t update)
 {
-	uint32_t received;
-	bool turn;
-
 	DOFI_PROBE4(completion, ep, wr->op, err, length);
 	dofi_lock(&ep->lock);
-	turn = has_turn(ep, update);
-	received = ep->nreceived;
-	if (turn || !is_ordered(ep, err, update)) {
+	if (has_turn(ep, update) || !is_ordered(ep, err, update)) {
 		take(ep, wr, err, length, update);
-		/* a failure out of turn gives its turn to no later message */
-		if (!turn)
-			ep->nreceived = received;
 		dofi_srq_deliver_held(ep);
 		dofi_ep_go_on(ep);
 	} else {

@@ -942,6 +942,8 @@ START_TEST(a_truncated_message_waits_for_its_turn)
 	expect_completion(1, 0, DAT_DTO_ERR_LOCAL_LENGTH, 0);
 	ck_assert(ep.faulty);
 	ck_assert_uint_eq(ep.nreceived, 2);
+	arrive(2, 0, 20, numbered_as(2)); /* none succeeds behind it */
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 2);
 }
 END_TEST
 
