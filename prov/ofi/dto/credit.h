@@ -165,4 +165,19 @@ static inline uint32_t dofi_credit_update(const struct dofi_ep *ep, bool solicit
 			       : update;
 }
 
+/* Whether the peer notifies only for messages that ask for it, and this one does. */
+static inline bool dofi_is_solicited(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->peer.wants_solicited;
+}
+
+/* All that goes with a message: credits, and what the receiver has to know about it. */
+static inline uint32_t dofi_message_update(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	bool noted = ep->ctrl_msgs && dofi_op_needs_ctrl(wr->op);
+
+	return dofi_credit_update(ep, dofi_is_solicited(ep, wr)) |
+	       (noted ? DOFI_UPDATE_CTRL_MSG : 0);
+}
+
 #endif

@@ -8,15 +8,6 @@
 
 #include <rdma/fi_errno.h>
 
-static uint32_t update_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
-{
-	bool solicited =
-		(wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->peer.wants_solicited;
-	uint32_t noted = dofi_op_needs_ctrl(wr->op) && ep->ctrl_msgs ? DOFI_UPDATE_CTRL_MSG : 0;
-
-	return dofi_credit_update(ep, solicited) | noted;
-}
-
 /* The length in the cell. The message of a write with immediate data has no bytes of its own. */
 static uint64_t length_of(const struct dofi_wr *wr)
 {
@@ -42,7 +33,7 @@ DOFI_SLOW_PATH static ssize_t send_one_cell(struct dofi_ep *ep, struct dofi_wr *
 		.kind = DOFI_CELL_SEND,
 		.flags = DOFI_CELL_FIRST | DOFI_CELL_LAST,
 		.size = (uint16_t)wr->length,
-		.words = {wr->length, update_of(ep, wr)},
+		.words = {wr->length, dofi_message_update(ep, wr)},
 	};
 	struct dofi_memory_path *path = ep->memory;
 
@@ -67,7 +58,7 @@ static bool is_fetched(const struct dofi_ep *ep, const struct dofi_wr *wr)
 static ssize_t send_ranges(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	struct dofi_cell cell = {.kind = DOFI_CELL_PLACES,
-				 .words = {wr->length, update_of(ep, wr)}};
+				 .words = {wr->length, dofi_message_update(ep, wr)}};
 	struct dofi_memory_range ranges[DOFI_MEMORY_RANGES];
 	struct dofi_memory_path *path = ep->memory;
 
@@ -84,7 +75,8 @@ static ssize_t send_ranges(struct dofi_ep *ep, struct dofi_wr *wr)
 static ssize_t send_cells(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct dofi_memory_job job = {
-		.cell = {.kind = DOFI_CELL_SEND, .words = {length_of(wr), update_of(ep, wr)}},
+		.cell = {.kind = DOFI_CELL_SEND,
+			 .words = {length_of(wr), dofi_message_update(ep, wr)}},
 		.wr = wr,
 		.iov = wr->iov,
 		.length = length_of(wr),
@@ -139,7 +131,7 @@ ssize_t dofi_memory_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	struct dofi_cell cell = {.kind = DOFI_CELL_SEND,
 				 .flags = DOFI_CELL_FIRST | DOFI_CELL_LAST,
-				 .words = {0, update_of(ep, wr)}};
+				 .words = {0, dofi_message_update(ep, wr)}};
 	uint32_t total = dofi_credit_total(ep);
 	ssize_t ret;
 

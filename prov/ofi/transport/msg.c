@@ -137,8 +137,7 @@ DOFI_SLOW_PATH static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *w
 
 static bool is_solicited(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->peer.wants_solicited &&
-	       ep->obj.ia->has_data;
+	return ep->obj.ia->has_data && dofi_is_solicited(ep, wr);
 }
 
 static inline ssize_t inject(struct dofi_ep *ep, const void *buf, size_t size, bool with_data,

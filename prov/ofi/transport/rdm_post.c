@@ -45,18 +45,11 @@ DOFI_SLOW_PATH static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *w
 	return ret;
 }
 
-/* Whether a control message is about the message. */
-static uint32_t noted(const struct dofi_ep *ep, const struct dofi_wr *wr)
+DOFI_SLOW_PATH static ssize_t send_update(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fence)
 {
-	return dofi_op_needs_ctrl(wr->op) && ep->ctrl_msgs ? DOFI_UPDATE_CTRL_MSG : 0;
-}
-
-DOFI_SLOW_PATH static ssize_t send_update(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fence,
-					  bool solicited)
-{
-	uint32_t total = dofi_credit_total(ep),
-		 update = dofi_credit_update(ep, solicited) | noted(ep, wr);
-	ssize_t ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA, dofi_rdm_encode(ep, update));
+	uint32_t total = dofi_credit_total(ep);
+	ssize_t ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA,
+				   dofi_rdm_encode(ep, dofi_message_update(ep, wr)));
 
 	if (!ret)
 		ep->announced = total;
@@ -76,12 +69,11 @@ DOFI_SLOW_PATH static ssize_t send_segments(struct dofi_ep *ep, struct dofi_wr *
 /* Sends that are not plain, or carry an update or a fence. */
 DOFI_SLOW_PATH static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	bool solicited =
-		(wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->peer.wants_solicited;
 	uint64_t fence = ep->unfenced ? FI_FENCE : 0;
 
-	if (ep->peer.wants_data || solicited || dofi_op_needs_ctrl(wr->op) || dofi_credit_due(ep))
-		return send_update(ep, wr, fence, solicited);
+	if (ep->peer.wants_data || dofi_is_solicited(ep, wr) || dofi_op_needs_ctrl(wr->op) ||
+	    dofi_credit_due(ep))
+		return send_update(ep, wr, fence);
 	if (fence)
 		return send_message(ep, wr, fence, 0);
 	if (dofi_may_inject(ep, wr))
@@ -106,12 +98,10 @@ DOFI_INLINE ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
 
 ssize_t dofi_rdm_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	bool solicited =
-		ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
-	uint32_t update = dofi_credit_update(ep, solicited) | noted(ep, wr);
+	uint32_t update = dofi_message_update(ep, wr);
 
 	dofi_assert_held(&ep->lock);
-	if (ep->peer.wants_data || solicited || update & DOFI_UPDATE_CTRL_MSG)
+	if (ep->peer.wants_data || update & (DOFI_UPDATE_SOLICITED | DOFI_UPDATE_CTRL_MSG))
 		return posted(ep, fi_tinjectdata(ep->fep, NULL, 0, dofi_rdm_encode(ep, update),
 						 ep->dest, ep->send_tag));
 	return posted(ep, fi_tinject(ep->fep, NULL, 0, ep->dest, ep->send_tag));
