@@ -55,8 +55,9 @@ static bool mark(struct dofi_ia *ia)
 
 void dofi_wait_unmark(struct dofi_ia *ia)
 {
-	if (atomic_load_explicit(&ia->wait.marked, memory_order_relaxed))
-		show(ia, false);
+	if (!atomic_load_explicit(&ia->wait.marked, memory_order_relaxed))
+		return;
+	show(ia, false);
 	atomic_store(&ia->wait.marked, false);
 }
 
