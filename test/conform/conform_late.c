@@ -10,7 +10,11 @@
 #include "paired.h"
 
 /* Not a port, and unique on this host, where both generations' suites may run at the same time. */
-#define LONG_QUAL (UINT64_C(0x5ca1ab1e00000000) | (DAT_CONN_QUAL)getpid())
+#define LONG_QUAL  (UINT64_C(0x5ca1ab1e00000000) | (DAT_CONN_QUAL)getpid())
+
+/* Ports that the system and the library give to nobody who does not ask for them. */
+#define FIRST_PORT 10000u
+#define PORTS      3000u
 
 static struct t_pair late; /* the second one listens late */
 
@@ -24,13 +28,16 @@ static void open_with_grace(const char *ms)
 /* Returns a free qualifier: a port, or a longer number. */
 static DAT_CONN_QUAL free_qual(bool is_long)
 {
-	struct t_listener listener;
+	DAT_EVD_HANDLE evd = t_evd(&late.ia[1], 16, DAT_EVD_CR_FLAG);
+	DAT_CONN_QUAL qual = FIRST_PORT + (DAT_CONN_QUAL)getpid() % PORTS;
+	DAT_PSP_HANDLE psp;
 
 	if (is_long)
 		return LONG_QUAL;
-	t_listen(&listener, &late.ia[1], DAT_PSP_CONSUMER_FLAG);
-	t_listener_free(&listener);
-	return listener.qual;
+	while (dat_psp_create(late.ia[1].ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &psp) != DAT_SUCCESS)
+		ck_assert_uint_lt(++qual, FIRST_PORT + 2 * PORTS);
+	t_ok(dat_psp_free(psp));
+	return qual;
 }
 
 static void begin(DAT_CONN_QUAL qual, DAT_TIMEOUT timeout)
