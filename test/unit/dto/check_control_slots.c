@@ -246,16 +246,20 @@ START_TEST(memory_that_is_not_registered_is_not_used)
 }
 END_TEST
 
+static uint32_t attach(void)
+{
+	ck_assert_int_eq(open_slots(), 0);
+	ck_assert_int_eq(dofi_ctrl_slots_attach(&ep), 0);
+	ck_assert_uint_ne(ep.ctrl_context, 0);
+	return ep.ctrl_context;
+}
+
 /* The context is in the handshake; by it the peer reads where to write. */
 START_TEST(a_peer_learns_the_slots_of_the_EP)
 {
+	uint32_t context = attach();
 	struct dofi_ctx ctx;
-	uint32_t context;
 
-	ck_assert_int_eq(open_slots(), 0);
-	ck_assert_int_eq(dofi_ctrl_slots_attach(&ep), 0);
-	context = ep.ctrl_context;
-	ck_assert_uint_ne(context, 0);
 	ck_assert(dofi_ctx_decode(&wire[1], context, &ctx));
 	ck_assert_uint_eq(ctx.key, KEY);
 	ck_assert_uint_eq(ctx.address, ADDRESS + 2 * sizeof(struct dofi_ctrl_slots));
@@ -272,12 +276,9 @@ END_TEST
 /* A peer of a former connection may know the former place. */
 START_TEST(other_slots_have_another_context)
 {
+	uint32_t former = attach();
 	struct dofi_ctx ctx;
-	uint32_t former;
 
-	ck_assert_int_eq(open_slots(), 0);
-	ck_assert_int_eq(dofi_ctrl_slots_attach(&ep), 0);
-	former = ep.ctrl_context;
 	ep.scratch = 1;
 	ck_assert_int_eq(dofi_ctrl_slots_move(&ep), 0);
 	ck_assert_uint_ne(ep.ctrl_context, former);

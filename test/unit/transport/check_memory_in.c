@@ -602,26 +602,17 @@ START_TEST(a_sender_that_is_dead)
 }
 END_TEST
 
-/* It lives, but its first thread has ended. */
-START_TEST(a_sender_that_is_hidden)
+/* Its first thread has ended, or the memory is gone. */
+START_TEST(a_living_sender_whose_memory_cannot_be_copied)
 {
+	static const int errors[] = {-ESRCH, -EFAULT};
+
 	path.pid = getpid();
 	ranges[0] = place(0, 50);
-	fetch_err = -ESRCH;
+	fetch_err = errors[_i];
 	say_places(1, 50);
 	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
-	ck_assert_int_eq(path.fault, -ESRCH);
-	ck_assert_int_eq(dones, 0);
-}
-END_TEST
-
-START_TEST(a_sender_without_its_memory)
-{
-	ranges[0] = place(0, 50);
-	fetch_err = -EFAULT;
-	say_places(1, 50);
-	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
-	ck_assert_int_eq(path.fault, -EFAULT);
+	ck_assert_int_eq(path.fault, errors[_i]);
 	ck_assert_int_eq(dones, 0);
 }
 END_TEST
@@ -1304,8 +1295,7 @@ static void add_fetched(TCase *tcase)
 	tcase_add_test(tcase, a_fetched_message_that_is_too_long);
 	tcase_add_test(tcase, a_sender_that_is_over);
 	tcase_add_test(tcase, a_sender_that_is_dead);
-	tcase_add_test(tcase, a_sender_that_is_hidden);
-	tcase_add_test(tcase, a_sender_without_its_memory);
+	tcase_add_loop_test(tcase, a_living_sender_whose_memory_cannot_be_copied, 0, 2);
 	tcase_add_loop_test(tcase, forged_places, 0, (int)(sizeof(forged) / sizeof(forged[0])));
 	tcase_add_loop_test(tcase, places_of_another_size, 0, 6);
 	tcase_add_test(tcase, places_inside_a_message);
