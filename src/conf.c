@@ -296,10 +296,7 @@ FILE *datr_conf_open(char *path, size_t size)
 {
 	/* A program with more rights than its user must not load a library that the user names. */
 	const char *override = secure_getenv("DAT_OVERRIDE");
-	/* The last one is that of OFED's packages on EL and Fedora. */
-	const char *const paths[] = {override && *override ? override : NULL,
-				     DAT_CONF_DIR "/dat.conf", "/etc/dat.conf",
-				     "/etc/rdma/dat.conf"};
+	const char *const paths[] = {override && *override ? override : NULL, DATR_CONF_DEFAULTS};
 
 	for (unsigned int i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		FILE *file = paths[i] ? open_file(paths[i], i == 0) : NULL;

@@ -34,6 +34,12 @@ struct datr_conf {
 void datr_conf_load(struct datr_conf *conf);
 
 /*
+ * The files that are read without DAT_OVERRIDE: the first one that exists. The last one is that of
+ * OFED's packages on EL and Fedora.
+ */
+#define DATR_CONF_DEFAULTS DAT_CONF_DIR "/dat.conf", "/etc/dat.conf", "/etc/rdma/dat.conf"
+
+/*
  * Finds the file to read and stores its name in path. NULL if there is none. Files that cannot be
  * opened are logged.
  */

@@ -15,8 +15,7 @@
 /* The output of a child: its answer, and what libraries printed meanwhile. */
 struct util_answer {
 	char *text, *log;
-	char *warnings; /* the lines of the log that DAT's libraries wrote, NULL if there are none
-			 */
+	char *warnings; /* lines of the log that DAT's libraries wrote; NULL: there are none */
 	size_t text_len, log_len;
 	bool ok; /* the result of the work */
 	bool late;

@@ -47,8 +47,7 @@ const char *util_error(void)
 void util_keep_streams(void)
 {
 	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
-		/* Its number is the lowest that is free. The stream still fails, as a closed one.
-		 */
+		/* Its number is the lowest that is free. The stream still fails, as closed. */
 		if (fcntl(fd, F_GETFD) < 0 &&
 		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
 			exit(UTIL_EXIT_FAILED);

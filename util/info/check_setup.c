@@ -310,9 +310,7 @@ static bool check_conf_line(struct check *check, const struct conf_file *file, s
 	return check_library(check, file, at) && good && !first;
 }
 
-/* In the order in which the registry tries them. */
-static const char *const default_files[] = {DAT_CONF_DIR "/dat.conf", "/etc/dat.conf",
-					    "/etc/rdma/dat.conf"};
+static const char *const default_files[] = {DATR_CONF_DEFAULTS};
 
 /* The default file that the registry reads. */
 static const char *default_file(const struct check *check)
