@@ -214,6 +214,36 @@ START_TEST(SRQ_017_023_025_026_srq_is_freed_with_its_buffers_after_its_EPs)
 }
 END_TEST
 
+static void exchange(const struct t_end *from, const struct t_end *to)
+{
+	for (uint64_t i = 0; i < DEPTH; i++)
+		t_ok(t_recv(to, 0, 8, i, DAT_COMPLETION_DEFAULT_FLAG));
+	for (uint64_t i = 0; i < DEPTH; i++) {
+		t_ok(t_send(from, 0, 8, i, DAT_COMPLETION_DEFAULT_FLAG));
+		t_wait_dto(from->request_evd, from->ep, i, DAT_DTO_SUCCESS, 8);
+		t_wait_dto(to->recv_evd, to->ep, i, DAT_DTO_SUCCESS, 8);
+	}
+}
+
+/* tcp returns the buffers with the tags of messages that have come before. */
+START_TEST(SRQ_023_buffers_come_back_and_connections_stay)
+{
+	struct t_end from, to;
+	DAT_SRQ_HANDLE other;
+
+	t_end_new(&from, &ia[0], NULL);
+	t_end_new(&to, &ia[1], NULL);
+	t_establish(&listener, &from, &to);
+	exchange(&from, &to);
+	other = new_srq(DEPTH, 1, DAT_SRQ_LW_DEFAULT);
+	for (size_t i = 0; i < DEPTH; i++)
+		t_ok(post_at(other, i, ROOM));
+	t_ok(dat_srq_free(other));
+	exchange(&from, &to);
+	t_no_event(to.connect_evd);
+}
+END_TEST
+
 START_TEST(SRQ_013_016_as_many_srqs_as_the_attributes_say)
 {
 	DAT_SRQ_ATTR attr = {.max_recv_dtos = 1, .max_recv_iov = 1};
@@ -992,6 +1022,7 @@ static void add_life(TCase *tcase)
 	tcase_add_test(tcase, SRQ_001_002_003_004_028_034_037_new_srq_is_empty_and_has_its_size);
 	tcase_add_test(tcase, SRQ_007_008_009_010_011_014_bad_arguments);
 	tcase_add_test(tcase, SRQ_017_023_025_026_srq_is_freed_with_its_buffers_after_its_EPs);
+	tcase_add_test(tcase, SRQ_023_buffers_come_back_and_connections_stay);
 	tcase_add_test(tcase, SRQ_013_016_as_many_srqs_as_the_attributes_say);
 	tcase_add_test(tcase, SRQ_029_030_031_033_counts);
 	tcase_add_test(tcase, SRQ_035_036_query_arguments);

@@ -136,6 +136,18 @@ static bool ends_stream(const struct dofi_ia *ia, int err)
 	return err == FI_ETRUNC ? ia->quirks & DOFI_QUIRK_ENDS_STREAM : dofi_error_is_of_peer(err);
 }
 
+/*
+ * The receiver of the message that failed. When an SRQ is closed, its receives are cancelled and
+ * have no message, but net and tcp may return them with the tag of an earlier one.
+ */
+static uint32_t number_of(const struct dofi_ia *ia, const struct dofi_wr *wr,
+			  const struct fi_cq_err_entry *err)
+{
+	if (wr->op == DOFI_OP_SRQ_RECV && wr->srq->closing)
+		return 0;
+	return dofi_rdm_number(ia, err->tag, err->flags, err->data);
+}
+
 void dofi_rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 {
 	struct dofi_conn *conn;
@@ -148,7 +160,7 @@ void dofi_rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 		return;
 	wr = dofi_context_wr(ia, err->op_context);
 	err->err = dofi_error_cause(ia->quirks, err, false);
-	number = dofi_rdm_number(ia, err->tag, err->flags, err->data);
+	number = number_of(ia, wr, err);
 	conn = conn_of(ia, wr, number);
 	if (conn && conn->peer && ends_stream(ia, err->err))
 		dofi_work_defer(ia, &conn->peer->severed);

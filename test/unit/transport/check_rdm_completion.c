@@ -23,6 +23,7 @@ static struct dofi_conn conn = {.peer = &peer};
 static struct dofi_ep ep = {.conn = &conn};
 static struct dofi_ud_ah ud_ah;
 static struct fid_ep endpoint;
+static struct dofi_srq srq;
 
 /* A request as the fabric knows it, by its context. */
 static struct dofi_own_wr request = {.wr.ep = &ep}, own = {.wr.op = DOFI_OP_CTRL_RECV};
@@ -410,6 +411,7 @@ START_TEST(a_failed_receive_has_its_completion_data)
 					.data = 77};
 
 	request.wr.op = DOFI_OP_SRQ_RECV;
+	request.wr.srq = &srq;
 	dofi_rdm_failed(&ia, &entry);
 	ck_assert_int_eq(reaped.err, FI_ETRUNC);
 	ck_assert_uint_eq(reaped.number, NUMBER);
@@ -483,10 +485,25 @@ START_TEST(the_stream_is_that_of_the_connection)
 	request.wr.op = cases[_i].op;
 	if (cases[_i].op == DOFI_OP_SEND_UD || cases[_i].op == DOFI_OP_SRQ_RECV)
 		ep.conn = NULL;
+	if (cases[_i].op == DOFI_OP_SRQ_RECV)
+		request.wr.srq = &srq;
 	conn.state = cases[_i].state;
 	ck_assert(fail_one(&request.wr, FI_EHOSTUNREACH, DOFI_TAG_SRQ | cases[_i].number) ==
 		  cases[_i].found);
 	expect(REAP, NOBODY, NOBODY);
+}
+END_TEST
+
+/* Its tag may be that of an earlier message of a connection that lives. */
+START_TEST(a_cancelled_receive_of_an_srq_has_no_message)
+{
+	srq.closing = true;
+	request.wr.op = DOFI_OP_SRQ_RECV;
+	request.wr.srq = &srq;
+	ck_assert(!fail_one(&request.wr, FI_ECANCELED, DOFI_TAG_EP | NUMBER));
+	expect(REAP, NOBODY, NOBODY);
+	ck_assert_uint_eq(reaped.number, 0);
+	ck_assert_uint_eq(dofi_rx_slots_used(&rdm.slots), 3);
 }
 END_TEST
 
@@ -546,6 +563,7 @@ int main(void)
 	tcase_add_test(tc, a_status_of_the_device_tells_nothing_about_the_length);
 	tcase_add_loop_test(tc, some_errors_end_the_stream, 0, 6);
 	tcase_add_loop_test(tc, the_stream_is_that_of_the_connection, 0, 8);
+	tcase_add_test(tc, a_cancelled_receive_of_an_srq_has_no_message);
 	tcase_add_loop_test(tc, a_request_of_an_ep_without_a_connection, 0, 2);
 	tcase_add_test(tc, an_own_receive_that_failed_is_posted_again);
 	tcase_add_loop_test(tc, errors_of_no_request_of_this_side, 0, 3);
