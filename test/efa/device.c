@@ -127,7 +127,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *dev)
 	context->ops.post_recv = efa_post_recv;
 	context->ops.req_notify_cq = efa_req_notify;
 	context->cmd_fd = context->async_fd = -1;
-	context->num_comp_vectors = 1;
+	context->num_comp_vectors = 2; /* libfabric 2.5 uses interrupts if there are two */
 	return context;
 }
 

@@ -42,7 +42,8 @@ static int open_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr, struct fid_
 	bool list = ia->trans->cq_has_list && !(ia->quirks & DOFI_QUIRK_SHORT_LIST) &&
 		    strcmp(ia->params.cq_wait, "fd") && !ia->cqs.shared;
 	const enum fi_wait_obj *kinds = list ? by_list : by_fd;
-	int first = ia->quirks & DOFI_QUIRK_MUTE_QUEUE ? 2 : 0, ret = -FI_ENOSYS;
+	const uint64_t mute = DOFI_QUIRK_MUTE_QUEUE | DOFI_QUIRK_UNARMED_QUEUE;
+	int first = ia->quirks & mute ? 2 : 0, ret = -FI_ENOSYS;
 
 	for (int i = first; i < 3 && (ret == -FI_ENOSYS || ret == -FI_EINVAL); i++) {
 		attr->wait_obj = kinds[i];

@@ -64,8 +64,8 @@ static const struct fabric {
 	 EFA | Q(FEW_RIGHTS) | Q(SETUP_RACES) | Q(WIDE_RIGHTS)},
 	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 1), EFA | Q(FEW_RIGHTS) | Q(WIDE_RIGHTS)},
 	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 4), EFA | Q(FEW_RIGHTS) | Q(WIDE_RIGHTS)},
-	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 5), EFA},
-	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 6), EFA},
+	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 5), EFA | Q(UNARMED_QUEUE)},
+	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 6), EFA | Q(UNARMED_QUEUE)},
 
 	/* Since 1.18 tcp is another provider, which was called net before. */
 	{"tcp", FI_PROTO_SOCK_TCP, FI_EP_MSG, V(1, 17), TCP},

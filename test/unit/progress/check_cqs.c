@@ -152,6 +152,7 @@ START_TEST(the_best_wait_object_of_the_fabric)
 		{false, false, false, 0, "", FI_WAIT_NONE},
 		{false, false, true, 0, "", FI_WAIT_NONE},
 		{true, true, false, DOFI_QUIRK_MUTE_QUEUE, "", FI_WAIT_NONE},
+		{true, true, false, DOFI_QUIRK_UNARMED_QUEUE, "", FI_WAIT_NONE},
 	};
 
 	has_lists = cases[_i].lists;
@@ -466,7 +467,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, one_queue_is_enough_for_a_few_endpoints);
 	tcase_add_test(tc, fabrics_without_device_queues_need_one_queue);
-	tcase_add_loop_test(tc, the_best_wait_object_of_the_fabric, 0, 9);
+	tcase_add_loop_test(tc, the_best_wait_object_of_the_fabric, 0, 10);
 	tcase_add_test(tc, a_fabric_without_memory_is_asked_for_shorter_queues);
 	tcase_add_loop_test(tc, a_fabric_is_asked_for_each_wait_object, 0, 2);
 	tcase_add_test(tc, the_shortest_queue_that_is_used);
