@@ -124,7 +124,10 @@ static void forget_oldest(struct dofi_ia *ia, bool told)
 		end(oldest);
 }
 
-/* Posts the receive; each drain has one at a time. */
+/*
+ * Posts the receive; each drain has one at a time. shm of libfabric 1.17 reports a lack of memory
+ * when its receives are posted.
+ */
 static void post(struct drain *drain)
 {
 	void *desc = drain->mr ? fi_mr_desc(drain->mr) : NULL;
@@ -133,7 +136,7 @@ static void post(struct drain *drain)
 			 drain->tag, 0, dofi_context_of(drain->ia, &drain->own.wr));
 
 	drain->posted = !ret;
-	if (ret && ret != -FI_EAGAIN)
+	if (ret && ret != -FI_EAGAIN && ret != -FI_ENOMEM)
 		end(drain);
 }
 

@@ -334,11 +334,12 @@ START_TEST(empty_messages_need_no_memory)
 }
 END_TEST
 
-START_TEST(receive_is_posted_again_after_eagain)
+/* -FI_ENOMEM: shm of libfabric 1.17 has no room. */
+START_TEST(receive_is_posted_again_when_there_is_room)
 {
 	begin(6, 0x66, 0, WINDOW, 100); /* its peer has not sent its count */
 	begin(7, 0x77, 0, WINDOW, 100);
-	fabric.answer = -FI_EAGAIN;
+	fabric.answer = _i ? -FI_ENOMEM : -FI_EAGAIN;
 	settle(7, 1);
 	dofi_drain_retry(&ia);
 	ck_assert_int_eq(fabric.calls, 2);
@@ -498,7 +499,7 @@ int main(void)
 	tcase_add_test(tc, many_connections_drain_one_after_the_other);
 	tcase_add_test(tc, counts_wrap);
 	tcase_add_test(tc, empty_messages_need_no_memory);
-	tcase_add_test(tc, receive_is_posted_again_after_eagain);
+	tcase_add_loop_test(tc, receive_is_posted_again_when_there_is_room, 0, 2);
 	tcase_add_test(tc, refused_receive_ends_the_drain);
 	tcase_add_test(tc, drains_of_silent_peers_are_limited);
 	tcase_add_test(tc, as_many_drains_as_the_limit_remain);
