@@ -151,6 +151,16 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t numbe
 		done_otherwise(wr, err, length, number, update);
 }
 
+/* A queue that was overrun fails in each read, so the failure is reported once. */
+DOFI_COLD static void report_unreadable(struct dofi_ia *ia, ssize_t ret)
+{
+	if (ia->cqs.told_error != ret)
+		DOFI_LOG_E("%s: the fabric's completion queue can't be read, operations stay open: "
+			   "%s",
+			   ia->name, fi_strerror((int)-ret));
+	ia->cqs.told_error = (int)ret;
+}
+
 /* fi_cq_read returned ret instead of entries. Returns the number of failures that were handled. */
 DOFI_COLD static int reap_error(struct dofi_ia *ia, struct fid_cq *cq, ssize_t ret)
 {
@@ -158,9 +168,7 @@ DOFI_COLD static int reap_error(struct dofi_ia *ia, struct fid_cq *cq, ssize_t r
 
 	if (ret != -FI_EAVAIL) {
 		if (ret && ret != -FI_EINTR)
-			DOFI_LOG_E("%s: the fabric's completion queue can't be read, operations "
-				   "stay open: %s",
-				   ia->name, fi_strerror((int)-ret));
+			report_unreadable(ia, ret);
 		return 0;
 	}
 	if (fi_cq_readerr(cq, &err, 0) != 1)

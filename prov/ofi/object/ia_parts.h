@@ -194,6 +194,7 @@ struct dofi_cqs {
 	} list[DOFI_MAX_CQS]; /* the first is ia->cq; all are closed with the IA */
 	_Atomic uint32_t n;   /* grows under engine.lock */
 	bool told_full;
+	int told_error; /* of the last read that failed; guarded by engine.lock */
 	bool shared;    /* all but the first are behind ready_fd */
 	int ready_fd;   /* epoll set; cq_ready.h */
 	uint32_t looks; /* number of looks at the set */

@@ -536,6 +536,7 @@ END_TEST
 START_TEST(a_queue_that_cannot_be_read_is_reported)
 {
 	int fd = t_capture(STDERR_FILENO);
+	size_t length;
 
 	open_failing_queue();
 	ck_assert_int_eq(reap_failing(-FI_EINTR), 0);
@@ -543,6 +544,11 @@ START_TEST(a_queue_that_cannot_be_read_is_reported)
 	ck_assert_str_eq(t_captured(fd), "");
 	ck_assert_int_eq(reap_failing(-FI_EIO), 0);
 	ck_assert_ptr_nonnull(strstr(t_captured(fd), "completion queue can't be read"));
+	length = strlen(t_captured(fd));
+	ck_assert_int_eq(reap_failing(-FI_EIO), 0); /* it keeps failing */
+	ck_assert_uint_eq(strlen(t_captured(fd)), length);
+	ck_assert_int_eq(reap_failing(-FI_EOVERRUN), 0);
+	ck_assert_uint_gt(strlen(t_captured(fd)), length);
 	ck_assert_uint_eq(failure.n, 0);
 }
 END_TEST
