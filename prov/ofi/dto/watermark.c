@@ -25,9 +25,10 @@ void dofi_ep_apply_watermarks(struct dofi_ep *ep, uint32_t held)
 	}
 }
 
+/* An SRQ that is being freed gives up its receives, and its handle is not valid any more. */
 bool dofi_srq_below_mark(struct dofi_srq *srq)
 {
-	bool raise = srq->armed && srq->available < srq->low_watermark;
+	bool raise = srq->armed && !srq->closing && srq->available < srq->low_watermark;
 
 	dofi_assert_held(&srq->lock);
 	if (raise)

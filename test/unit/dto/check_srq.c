@@ -634,6 +634,26 @@ START_TEST(a_receive_that_came_back_is_not_kept_by_the_fabric)
 }
 END_TEST
 
+/* The event would name a handle that is not valid. */
+START_TEST(the_receives_of_a_freed_SRQ_raise_no_watermark)
+{
+	struct fi_ops_ep ops = {.size = sizeof(ops), .cancel = cancel};
+	struct fid_ep endpoint = {.ops = &ops};
+	DAT_SRQ_HANDLE srq = new_srq(2, 1);
+
+	expect_mark(srq, true); /* the SRQ is empty */
+	ok(post(srq));
+	ok(dofi_srq_set_lw(srq, 1));
+	dofi_engine_begin(ia);
+	dofi_srq_cancel((struct dofi_srq *)srq, &endpoint.fid);
+	dofi_srq_take_back((struct dofi_srq *)srq, fabric.latest);
+	dofi_engine_end(ia);
+	ck_assert_int_eq(param_of(srq).available_dto_count, 0);
+	expect_mark(srq, false);
+	ok(dofi_srq_free(srq));
+}
+END_TEST
+
 /* A fabric that cuts messages needs one segment more in each receive. */
 START_TEST(slots_have_room_for_the_guard)
 {
@@ -743,6 +763,7 @@ int main(void)
 	tcase_add_test(tcase, a_receive_that_came_back_is_not_kept_by_the_fabric);
 	tcase_add_test(tcase, each_receive_is_cancelled);
 	tcase_add_test(tcase, receives_that_the_fabric_keeps_outlive_their_SRQ);
+	tcase_add_test(tcase, the_receives_of_a_freed_SRQ_raise_no_watermark);
 	tcase_add_test(tcase, slots_have_room_for_the_guard);
 	tcase_add_test(tcase, the_watermark_is_raised_once_until_it_is_set_again);
 	tcase_add_test(tcase, a_resized_srq_has_room_for_that_many);
