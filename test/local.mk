@@ -520,7 +520,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ep_SOURCES = %D%/unit/api/check_ep.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_api_check_ep_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ep_LINK = $(LINK) -Wl,--wrap=aligned_alloc -Wl,--wrap=dofi_engine_poll \
-	-Wl,--wrap=dofi_engine_begin -Wl,--wrap=dofi_engine_end
+	-Wl,--wrap=dofi_engine_begin -Wl,--wrap=dofi_engine_end -Wl,--wrap=dofi_evd_detach_other
 %C%_unit_api_check_ep_LDADD = $(p2_libs)
 %C%_unit_api_check_ep_connect_SOURCES = %D%/unit/api/check_ep_connect.c %D%/lib/ep_ia.h %D%/lib/bare_ia.h $(t_headers)
 %C%_unit_api_check_ep_connect_CPPFLAGS = $(p2_cppflags)

@@ -284,17 +284,30 @@ static void forbid_foreign_receives(struct dofi_ep *ep)
 	}
 }
 
-static void apply_config(struct dofi_ep *ep, struct ep_config *c)
+/* An EVD that stays is in use all the time: another thread may try to free it meanwhile. */
+static void change_streams(struct dofi_ep *ep, const struct ep_config *c)
 {
-	DAT_COUNT old_mark = ep->attr.srq_soft_hw;
+	struct dofi_evd *const before[] = {ep->recv_evd, ep->req_evd, ep->conn_evd};
 
 	dofi_assert_held(&ep->lock);
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++)
+		dofi_obj_use(before[i]);
 	dofi_ep_detach_evds(ep);
 	ep->recv_evd = c->recv_evd;
 	ep->req_evd = c->req_evd;
 	ep->conn_evd = c->conn_evd;
 	ep->attr = c->attr;
 	dofi_ep_attach_evds(ep);
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++)
+		dofi_obj_unuse(before[i]);
+}
+
+static void apply_config(struct dofi_ep *ep, struct ep_config *c)
+{
+	DAT_COUNT old_mark = ep->attr.srq_soft_hw;
+
+	dofi_assert_held(&ep->lock);
+	change_streams(ep, c);
 	if (ep->attr.srq_soft_hw != old_mark)
 		ep->soft_mark = dofi_ep_asked_mark(ep);
 	dofi_obj_use(c->pz);

@@ -67,6 +67,24 @@ void __wrap_dofi_engine_end(struct dofi_ia *ia)
 	__real_dofi_engine_end(ia);
 }
 
+/* --- another thread tries to free EVDs; the linker redirects the last call of a detachment --- */
+
+static bool wanted; /* by that thread */
+
+void __wrap_dofi_evd_detach_other(struct dofi_evd *evd);
+void __real_dofi_evd_detach_other(struct dofi_evd *evd);
+
+void __wrap_dofi_evd_detach_other(struct dofi_evd *evd)
+{
+	__real_dofi_evd_detach_other(evd);
+	if (!wanted)
+		return;
+	wanted = false;
+	ck_assert_uint_eq(dofi_evd_free(here.recv_evd), DOFI_BAD_STATE(EVD_IN_USE));
+	ck_assert_uint_eq(dofi_evd_free(here.req_evd), DOFI_BAD_STATE(EVD_IN_USE));
+	ck_assert_uint_eq(dofi_evd_free(here.conn_evd), DOFI_BAD_STATE(EVD_IN_USE));
+}
+
 /* --- */
 
 static void setup(void)
@@ -319,6 +337,19 @@ START_TEST(a_modified_ep_uses_the_new_objects)
 	ck_assert_uint_eq(dofi_pz_free(after[PZ]), DAT_SUCCESS);
 	for (int role = RECV; role < ROLES; role++)
 		ck_assert_uint_eq(dofi_evd_free(after[role]), DAT_SUCCESS);
+}
+END_TEST
+
+START_TEST(an_EVD_that_stays_is_always_in_use)
+{
+	const DAT_EP_PARAM param = {.pz_handle = here.pz};
+
+	wanted = true;
+	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_PZ_HANDLE, &param), DAT_SUCCESS);
+	ck_assert(!wanted);
+	ck_assert_int_eq(streams_of(here.recv_evd), 1);
+	ck_assert_int_eq(streams_of(here.req_evd), 1);
+	ck_assert_int_eq(streams_of(here.conn_evd), 1);
 }
 END_TEST
 
@@ -755,6 +786,7 @@ int main(void)
 	tcase_add_loop_test(tcase, each_attribute_is_modified_alone, 0, NFIELDS);
 	tcase_add_test(tcase, a_modified_ep_has_queues_of_the_new_size);
 	tcase_add_test(tcase, a_modified_ep_uses_the_new_objects);
+	tcase_add_test(tcase, an_EVD_that_stays_is_always_in_use);
 	tcase_add_test(tcase, an_evd_follows_the_completion_flags);
 	tcase_add_loop_test(tcase, the_state_decides_what_can_be_modified, 0, T_EP_STATES);
 	tcase_add_test(tcase, some_fields_are_never_modified);
