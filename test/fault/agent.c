@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The agent of a CNO closes its IA, on each thread that can call it. */
+/* The agent of a CNO closes its IA, or waits for a peer, on each thread that can call it. */
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -14,6 +14,8 @@ static struct t_ia ia, from;
 static struct t_end ends[2]; /* of the other IA, of ours */
 static struct t_listener listener;
 static DAT_CNO_HANDLE cnos[2];
+static DAT_LMR_HANDLE exposed;
+static uint64_t took_us;
 static sem_t closed;
 static DAT_RETURN answer;
 static _Atomic pthread_t caller;
@@ -26,6 +28,18 @@ static void close_agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
 	answer = dat_ia_close(*(DAT_IA_HANDLE *)data, DAT_CLOSE_ABRUPT_FLAG);
 	/* The fabric does not use the memory of the IA any more. */
 	munmap(ends[1].buf.mem, ends[1].buf.size);
+	sem_post(&closed);
+}
+
+/* The peer has to forget the context, and its answer comes to this IA. */
+static void free_agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
+{
+	uint64_t begun = t_now_us();
+
+	(void)data;
+	(void)evd;
+	answer = dat_lmr_free(exposed);
+	took_us = t_now_us() - begun;
 	sem_post(&closed);
 }
 
@@ -46,7 +60,7 @@ static DAT_CNO_HANDLE cno_with(void (*run)(DAT_PVOID, DAT_EVD_HANDLE))
 }
 
 /* Prepares a connection. A receive that completes at our end calls the agent. */
-static void prepare(void)
+static void prepare_for(void (*run)(DAT_PVOID, DAT_EVD_HANDLE))
 {
 	others = 0;
 	ck_assert_int_eq(sem_init(&closed, 0, 0), 0);
@@ -56,10 +70,15 @@ static void prepare(void)
 	t_end_new(&ends[1], &ia, NULL);
 	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
 	t_establish(&listener, &ends[0], &ends[1]);
-	cnos[0] = cno_with(close_agent);
+	cnos[0] = cno_with(run);
 	cnos[1] = cno_with(other_agent);
 	t_ok(dat_evd_modify_cno(ends[1].recv_evd, cnos[0]));
 	t_ok(t_recv(&ends[1], 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+static void prepare(void)
+{
+	prepare_for(close_agent);
 }
 
 static void trigger(void)
@@ -134,6 +153,28 @@ START_TEST(agent_on_a_waiting_thread_closes_its_ia)
 }
 END_TEST
 
+/* --- the agent's call waits for a peer --- */
+
+#define SILENT_US 20000000u
+
+/* On the progress thread, which drives meanwhile. */
+START_TEST(agent_hears_the_peer_that_its_call_waits_for)
+{
+	static unsigned char mem[64];
+
+	setenv("DAT_OFI_SILENT_MS", "20000", 1);
+	prepare_for(free_agent);
+	t_ok(t_lmr_of(ia.ia, mem, sizeof(mem), ia.pz, DAT_MEM_PRIV_ALL_FLAG, &exposed));
+	trigger();
+	while (sem_wait(&closed))
+		;
+	t_ok(answer);
+	ck_assert_uint_lt(took_us, SILENT_US / 2);
+	t_ia_close(&ia);
+	t_ia_close(&from);
+}
+END_TEST
+
 /* --- in the middle of a call that waits for a peer --- */
 
 static void answer_no_more(struct t_peer *self)
@@ -150,7 +191,6 @@ static void answer_no_more(struct t_peer *self)
 }
 
 static _Atomic pid_t freer;
-static DAT_LMR_HANDLE exposed;
 
 /* dat_lmr_free() waits until all peers have forgotten the context. */
 static void *free_lmr(void *arg)
@@ -199,6 +239,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, agent_on_the_progress_thread_closes_its_ia);
 	tcase_add_test(tcase, agent_on_a_waiting_thread_closes_its_ia);
+	tcase_add_test(tcase, agent_hears_the_peer_that_its_call_waits_for);
 	tcase_add_test(tcase, agent_inside_another_call_closes_its_ia);
 	return t_run(suite);
 }

@@ -117,8 +117,9 @@ struct dofi_engine {
 };
 
 struct dofi_wait {
-	_Atomic bool driven; /* there is a driver */
-	_Atomic bool asleep; /* the driver is in ppoll or about to enter it */
+	_Atomic bool driven;       /* there is a driver */
+	_Atomic(pthread_t) driver; /* 0: none, or it is about to store itself */
+	_Atomic bool asleep;       /* the driver is in ppoll or about to enter it */
 	/*
 	 * time until which the driver looks again instead of sleeping, because messages about
 	 * connections follow each other at once; 0: the driver sleeps

@@ -95,7 +95,16 @@ void dofi_wait_wake(struct dofi_ia *ia, _Atomic uint32_t *wakeup)
 
 bool dofi_wait_drive_begin(struct dofi_ia *ia)
 {
-	return !atomic_exchange(&ia->wait.driven, true);
+	if (atomic_exchange(&ia->wait.driven, true))
+		return false;
+	atomic_store(&ia->wait.driver, pthread_self());
+	return true;
+}
+
+/* Whether this thread is in an agent that a round of its own has called. */
+static bool is_driver(struct dofi_ia *ia)
+{
+	return atomic_load(&ia->wait.driver) == pthread_self();
 }
 
 /* There is no driver: wakes one sleeper, if there is any, to become the driver. */
@@ -116,6 +125,7 @@ void dofi_wait_drive_end(struct dofi_ia *ia)
 	int ret = 0;
 
 	dofi_wait_unmark(ia);
+	atomic_store(&ia->wait.driver, (pthread_t)0);
 	atomic_store(&ia->wait.driven, false);
 	if (atomic_load(&ia->engine.parked))
 		ret = dofi_eventfd_signal(ia->engine.park_fd);
@@ -247,6 +257,9 @@ static int sleep_blocked(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t 
 {
 	int ret = 0;
 
+	/* A call of an agent: nobody else drives until the agent has returned. */
+	if (is_driver(ia))
+		return drive_until(ia, wakeup, seen, deadline, sigmask);
 	while (!ret && atomic_load(wakeup) == seen) {
 		if (dofi_wait_drive_begin(ia)) {
 			ret = drive_until(ia, wakeup, seen, deadline, sigmask);

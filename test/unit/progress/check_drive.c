@@ -218,6 +218,33 @@ START_TEST(a_wait_ends_at_its_deadline)
 }
 END_TEST
 
+/* --- a wait of an agent that the driver's round has called --- */
+
+static int waited = 1;
+static bool goes_on; /* to drive, after the wait */
+
+static void wait_for_next_round(DAT_PVOID data, DAT_EVD_HANDLE evd)
+{
+	(void)data;
+	(void)evd;
+	wake_in = rounds + 1;
+	waited = dofi_wait_sleep(&ia, &wakeup, 0, NOW);
+	goes_on = atomic_load(&ia.wait.driven);
+}
+
+/* Nobody else drives meanwhile. */
+START_TEST(the_driver_drives_while_its_agent_waits)
+{
+	make_agent_due(wait_for_next_round);
+	ck_assert_int_eq(dofi_wait_sleep(&ia, &wakeup, 0, NOW), 0);
+	ck_assert_int_eq(waited, 0);
+	ck_assert(goes_on);
+	ck_assert_uint_eq(rounds, 2);
+	ck_assert(was_full[2]);
+	ck_assert(!atomic_load(&ia.wait.driven));
+}
+END_TEST
+
 /* Another thread drives. */
 START_TEST(a_wait_beside_the_driver_ends_at_its_deadline)
 {
@@ -466,6 +493,7 @@ int main(void)
 			    0, 2);
 	tcase_add_loop_test(tc, a_thread_that_stays_awake_notices_the_deadline_and_signals, 0, 2);
 	tcase_add_loop_test(tc, a_wait_ends_at_its_deadline, 0, 2);
+	tcase_add_test(tc, the_driver_drives_while_its_agent_waits);
 	tcase_add_loop_test(tc, a_wait_beside_the_driver_ends_at_its_deadline, 0, 2);
 	tcase_add_test(tc, a_wait_sleeps_before_its_deadline);
 	tcase_add_loop_test(tc, an_event_counts_more_than_the_deadline_and_a_signal, 0, 2);
