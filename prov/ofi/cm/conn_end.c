@@ -204,6 +204,10 @@ void dofi_act_stop_lingering(struct dofi_conn *conn, const struct dofi_msg *msg)
 
 /* --- informing the consumer --- */
 
+/*
+ * The IA of the connect EVD may have been closed since the EP began to connect. Then the consumer
+ * still learns of the end.
+ */
 void dofi_conn_raise(struct dofi_ep *ep, uint32_t number, uint32_t private_size)
 {
 	struct dofi_event event = {
@@ -215,7 +219,7 @@ void dofi_conn_raise(struct dofi_ep *ep, uint32_t number, uint32_t private_size)
 	dofi_assert_held(&ep->obj.ia->engine.lock);
 	if (ep->conn_evd)
 		dofi_evd_push(ep->conn_evd, &event, true);
-	else
+	else if (number != DAT_CONNECTION_EVENT_ESTABLISHED)
 		dofi_evd_async(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, 0);
 }
 

@@ -114,6 +114,20 @@ START_TEST(an_ep_without_connect_evd_breaks_asynchronously)
 }
 END_TEST
 
+/* Its connect EVD was that of another IA, which was closed while the EP connected. */
+START_TEST(an_ep_that_is_connected_is_not_reported_as_broken)
+{
+	reach(READY_PENDING);
+	ep.conn_evd = NULL;
+	happens(MSG_READY);
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_CONNECTED);
+	ck_assert_ptr_null(strstr(trace, "async"));
+	happens(ABRUPT);
+	run_work();
+	ck_assert_ptr_nonnull(strstr(trace, "async"));
+}
+END_TEST
+
 /* Some programs of OFED wait for it. */
 START_TEST(the_last_receive_of_an_srq_may_be_told)
 {
@@ -353,6 +367,7 @@ static void add_ends(Suite *suite)
 	tcase_add_loop_test(tc, a_rejection_brings_private_data, 0, 3);
 	tcase_add_test(tc, attempts_without_an_answer_are_counted);
 	tcase_add_test(tc, an_ep_without_connect_evd_breaks_asynchronously);
+	tcase_add_test(tc, an_ep_that_is_connected_is_not_reported_as_broken);
 	tcase_add_loop_test(tc, the_last_receive_of_an_srq_may_be_told, 0, 6);
 	tcase_add_test(tc, posts_stop_before_the_path_is_closed);
 	tcase_add_test(tc, the_fabric_is_asked_again_for_what_it_has);
