@@ -12,6 +12,8 @@ void dofi_release_lost(struct dofi_ep *ep)
 	dofi_assert_held(&ep->lock);
 	if (ep->ud) /* one datagram that got lost */
 		return;
+	if (ep->state == DAT_EP_STATE_DISCONNECTED) /* the fault would be that of the next one */
+		return;
 	ep->faulty = true;
 	dofi_ep_stall(ep);
 }

@@ -259,7 +259,9 @@ END_TEST
 
 START_TEST(a_lost_event_breaks_the_connection)
 {
-	ep.ud = _i ? (struct dofi_ud *)&srq : NULL; /* a datagram may be lost */
+	ep.ud = _i == 1 ? (struct dofi_ud *)&srq : NULL; /* a datagram may be lost */
+	if (_i == 2)
+		ep.state = DAT_EP_STATE_DISCONNECTED; /* there is no connection any more */
 	req_evd.qlen = 0;
 	add_done(DOFI_OP_SEND);
 	dofi_release_rings(&ep);
@@ -523,7 +525,7 @@ int main(void)
 	tcase_add_test(tc, events_leave_from_the_head_of_the_ring);
 	tcase_add_loop_test(tc, an_event_notifies_unless_it_was_posted_otherwise, 0,
 			    sizeof(wakes) / sizeof(wakes[0]));
-	tcase_add_loop_test(tc, a_lost_event_breaks_the_connection, 0, 2);
+	tcase_add_loop_test(tc, a_lost_event_breaks_the_connection, 0, 3);
 	tcase_add_test(tc, a_lost_event_gives_its_place_in_the_SRQ_back);
 	tcase_add_test(tc, an_injected_request_is_released_in_its_turn);
 	tcase_add_test(tc, a_lost_event_of_an_injected_request);
