@@ -277,12 +277,13 @@ bool dofi_ud_mark(struct dofi_ia *ia, uint32_t id, uint32_t secret, uint32_t upd
 	return true;
 }
 
+/* First no post takes the handle any more, also none of another EP. */
 static void destroy_ah(struct dofi_ud_ah *ah)
 {
+	ah->ah_freed = ah->cm_freed = true;
 	silence(ah);
 	if (ah->conn)
 		detach(ah);
-	ah->ah_freed = ah->cm_freed = true;
 	settle(ah);
 }
 

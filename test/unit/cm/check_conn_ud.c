@@ -387,6 +387,7 @@ START_TEST(an_ep_of_datagrams_that_is_freed_ends_its_connections)
 	ck_assert(dofi_list_empty(&ud.conns));
 	ck_assert_uint_eq(ia.counts[DOFI_HANDLE_TYPE_AH], 0);
 	ck_assert_int_eq(nsilent, 1);
+	ck_assert(!takes_posts); /* a request of another EP would keep it */
 	ck_assert_str_eq(trace, "unlink BYE-error");
 	ck_assert(is_gone());
 	ck_assert(dofi_list_empty(&ud.ahs));

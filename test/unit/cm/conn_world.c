@@ -40,6 +40,7 @@ struct dofi_event last_event;
 uint16_t dialled_port;
 int released_status = -1;
 int nkicks, nlinger_waits, nsettled, nsilent;
+bool takes_posts;
 
 static int dial_result;
 static bool fabric_is_busy; /* has operations of a connection that has ended */
@@ -259,6 +260,7 @@ void __wrap_dofi_ud_forget(struct dofi_ia *of, const struct dofi_ud_ah *ah)
 {
 	ck_assert_ptr_eq(of, &ia);
 	ck_assert(atomic_load(&ah->gone)); /* first, because posts go on meanwhile */
+	takes_posts = !atomic_load(&ah->ah_freed);
 	nsilent++;
 }
 

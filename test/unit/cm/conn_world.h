@@ -51,8 +51,9 @@ extern uint16_t dialled_port; /* the last one */
 extern int released_status;   /* of the requests of a connection that has ended; -1: of none */
 extern int nkicks;            /* of a thread that sleeps as driver */
 extern int nlinger_waits;
-extern int nsettled; /* SRQs whose truncated message may be another EP's */
-extern int nsilent;  /* address handles by which no datagram is sent any more */
+extern int nsettled;     /* SRQs whose truncated message may be another EP's */
+extern int nsilent;      /* address handles by which no datagram is sent any more */
+extern bool takes_posts; /* the last of them, when the requests were detached from it */
 
 /* What the environment does. */
 extern int connect_fails; /* the error */
