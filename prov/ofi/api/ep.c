@@ -182,8 +182,6 @@ static DAT_RETURN modify_state_ok(const struct dofi_ep *ep, DAT_EP_PARAM_MASK ma
 	bool pending = ep->state == DAT_EP_STATE_RESERVED ||
 		       ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING;
 
-	if (!mask)
-		return DAT_SUCCESS;
 	if (!unconnected && !tentative && !pending)
 		return dofi_ep_bad_state(ep->state);
 	if ((mask & FIELDS_SPECIFIC) && !unconnected)
@@ -332,6 +330,8 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DA
 		return DOFI_BAD_ARG(2);
 	if (!param)
 		return DOFI_BAD_ARG(3);
+	if (!mask)
+		return DAT_SUCCESS;
 	dofi_engine_begin(ep->obj.ia);
 	dofi_lock(&ep->lock);
 	ret = modify_state_ok(ep, mask);

@@ -379,13 +379,28 @@ START_TEST(the_state_decides_what_can_be_modified)
 
 	param.pz_handle = here.pz;
 	ep->state = state;
-	ck_assert_uint_eq(dofi_ep_modify(ep, 0, &param), DAT_SUCCESS);
 	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param),
 			  free || waits ? DAT_SUCCESS : bad);
 	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_PZ_HANDLE, &param),
 			  free || tentative ? DAT_SUCCESS : bad);
 	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR, &param),
 			  free ? DAT_SUCCESS : bad);
+}
+END_TEST
+
+/* The fabric has the requests and receives of a connected EP, which stay where they are. */
+START_TEST(a_mask_without_a_field_changes_nothing)
+{
+	DAT_EP_PARAM param = other_values();
+	const char *requests = ep->req.base, *receives = ep->recv.base;
+	const DAT_EP_ATTR before = ep->attr;
+
+	ep->state = t_ep_states[_i];
+	ck_assert_uint_eq(dofi_ep_modify(ep, 0, NULL), DOFI_BAD_ARG(3));
+	ck_assert_uint_eq(dofi_ep_modify(ep, 0, &param), DAT_SUCCESS);
+	ck_assert_ptr_eq(ep->req.base, requests);
+	ck_assert_ptr_eq(ep->recv.base, receives);
+	ck_assert_mem_eq(&ep->attr, &before, sizeof(before));
 }
 END_TEST
 
@@ -598,10 +613,10 @@ END_TEST
 /* Agents that became due are called then. */
 START_TEST(calls_that_change_an_ep_leave_the_engine)
 {
-	static const DAT_EP_PARAM param;
+	const DAT_EP_PARAM param = {.pz_handle = here.pz};
 
 	ck_assert_uint_eq(dofi_ep_reset(ep), DAT_SUCCESS);
-	ck_assert_uint_eq(dofi_ep_modify(ep, 0, &param), DAT_SUCCESS);
+	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_PZ_HANDLE, &param), DAT_SUCCESS);
 	ck_assert_int_eq(begins, 2);
 	ck_assert_int_eq(ends, 2);
 	free_it();
@@ -789,6 +804,7 @@ int main(void)
 	tcase_add_test(tcase, an_EVD_that_stays_is_always_in_use);
 	tcase_add_test(tcase, an_evd_follows_the_completion_flags);
 	tcase_add_loop_test(tcase, the_state_decides_what_can_be_modified, 0, T_EP_STATES);
+	tcase_add_loop_test(tcase, a_mask_without_a_field_changes_nothing, 0, T_EP_STATES);
 	tcase_add_test(tcase, some_fields_are_never_modified);
 	tcase_add_test(tcase, room_for_work_takes_an_evd);
 	tcase_add_loop_test(tcase, an_ep_that_can_not_be_modified_stays_as_it_is, 0, 2);
