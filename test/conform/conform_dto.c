@@ -232,8 +232,26 @@ START_TEST(DTO_038_message_longer_than_the_limit)
 }
 END_TEST
 
+/* Makes an EP without EVDs for completions; or takes them away from an EP that had some. */
+static DAT_EP_HANDLE ep_without_evds(bool had_some)
+{
+	DAT_EVD_HANDLE recv = had_some ? us->recv_evd : DAT_HANDLE_NULL,
+		       request = had_some ? us->request_evd : DAT_HANDLE_NULL;
+	DAT_EP_PARAM param = {.recv_evd_handle = DAT_HANDLE_NULL};
+	DAT_EP_HANDLE ep;
+
+	t_ok(dat_ep_create(paired.ia[0].ia, paired.ia[0].pz, recv, request, us->connect_evd, NULL,
+			   &ep));
+	if (had_some)
+		t_ok(dat_ep_modify(ep,
+				   DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE,
+				   &param));
+	return ep;
+}
+
 START_TEST(DTO_042_092_posts_without_an_evd)
 {
+	enum kind kind = (enum kind)(_i % KINDS);
 	struct t_listener listener;
 	DAT_EP_HANDLE ep;
 	DAT_RETURN ret;
@@ -242,17 +260,16 @@ START_TEST(DTO_042_092_posts_without_an_evd)
 	t_ok(dat_ep_disconnect(peer->ep, DAT_CLOSE_ABRUPT_FLAG));
 	paired_ends(DAT_CONNECTION_EVENT_DISCONNECTED);
 	t_ok(dat_ep_reset(peer->ep));
-	t_ok(dat_ep_create(paired.ia[0].ia, paired.ia[0].pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL,
-			   us->connect_evd, NULL, &ep));
+	ep = ep_without_evds(_i >= KINDS);
 	t_ok(dat_ep_free(us->ep));
 	us->ep = ep;
 	t_establish(&listener, us, peer);
-	ret = post_segment((enum kind)_i, t_seg(&us->buf, 0, 10));
+	ret = post_segment(kind, t_seg(&us->buf, 0, 10));
 	t_error2(ret, DAT_INVALID_STATE, DAT_INSUFFICIENT_RESOURCES);
 	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE)
 		t_error_sub(ret, DAT_INVALID_STATE,
-			    (enum kind)_i == RECV ? DAT_INVALID_STATE_EP_EVD_RECV
-						  : DAT_INVALID_STATE_EP_EVD_REQUEST);
+			    kind == RECV ? DAT_INVALID_STATE_EP_EVD_RECV
+					 : DAT_INVALID_STATE_EP_EVD_REQUEST);
 	ck_assert_int_eq(t_ep_state(us->ep), DAT_EP_STATE_CONNECTED);
 }
 END_TEST
@@ -825,7 +842,7 @@ static void add_arguments(Suite *suite)
 	tcase_add_loop_test(tcase, DTO_029_posts_refuse_other_handles, 0, KINDS);
 	tcase_add_loop_test(tcase, DTO_047_053_084_088_flags_that_are_refused, 0, KINDS);
 	tcase_add_loop_test(tcase, DTO_038_message_longer_than_the_limit, 0, KINDS);
-	tcase_add_loop_test(tcase, DTO_042_092_posts_without_an_evd, 0, KINDS);
+	tcase_add_loop_test(tcase, DTO_042_092_posts_without_an_evd, 0, 2 * KINDS);
 }
 
 static void add_completions(Suite *suite)

@@ -229,6 +229,14 @@ struct ep_config {
 	struct dofi_ep_rings rings;
 };
 
+/* Whether the receives that are posted still have room, and an EVD for their completions. */
+static bool has_receives_room(const struct dofi_ep *ep, const struct ep_config *c)
+{
+	uint32_t room = c->recv_evd ? (uint32_t)c->attr.max_recv_dtos : 0;
+
+	return ep->srq || dofi_ring_count(&ep->recv) <= room;
+}
+
 static DAT_RETURN plan_config(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param,
 			      struct ep_config *c)
 {
@@ -264,7 +272,7 @@ static DAT_RETURN plan_config(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const 
 				   ep->srq, &c->attr);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	if (!ep->srq && (uint32_t)c->attr.max_recv_dtos < dofi_ring_count(&ep->recv))
+	if (!has_receives_room(ep, c))
 		return dofi_ep_bad_state(ep->state);
 	if (!ep->srq && c->attr.max_recv_iov < ep->attr.max_recv_iov && dofi_ring_count(&ep->recv))
 		c->attr.max_recv_iov = ep->attr.max_recv_iov; /* posted receives may use them all */

@@ -87,11 +87,16 @@ int dofi_ep_rings_init(const struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool h
 	return -ENOMEM;
 }
 
+/* A completion needs an EVD, so a ring without one takes no posts (DTO-042, DTO-092). */
 void dofi_ep_rings_set(struct dofi_ep *ep, const struct dofi_ep_rings *rings)
 {
 	ep->req = rings->req;
 	ep->recv = rings->recv;
 	ep->parts = rings->parts;
+	if (!ep->req_evd)
+		ep->req.limit = 0;
+	if (!ep->recv_evd)
+		ep->recv.limit = 0;
 }
 
 uint32_t dofi_ep_asked_mark(const struct dofi_ep *ep)

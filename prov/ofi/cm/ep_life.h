@@ -29,6 +29,7 @@ struct dofi_ep_rings {
 /* Makes the rings for these attributes; 0 or -ENOMEM. */
 int dofi_ep_rings_init(const struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool has_srq,
 		       struct dofi_ep_rings *rings);
+/* Gives the EP these rings. Its EVDs are set already. */
 void dofi_ep_rings_set(struct dofi_ep *ep, const struct dofi_ep_rings *rings);
 /* ep->lock held, or no other thread knows the EP yet. */
 void dofi_ep_attach_evds(struct dofi_ep *ep);

@@ -53,7 +53,8 @@ void dofi_release_one(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *
 	dofi_ep_count_completed(ep, wr->status);
 	if ((wr->flags & DAT_COMPLETION_SUPPRESS_FLAG) && wr->status == DAT_DTO_SUCCESS)
 		return;
-	event = dofi_evd_begin(evd, false);
+	/* an SRQ has buffers for an EP that was given no EVD for receives */
+	event = evd ? dofi_evd_begin(evd, false) : NULL;
 	if (!event) {
 		dofi_release_lost(ep);
 		if (wr->op == DOFI_OP_RECV && ep->srq)

@@ -437,10 +437,12 @@ START_TEST(some_fields_are_never_modified)
 }
 END_TEST
 
-/* Without its EVD an EP keeps the room that it has, and cannot get more. */
+/* Without its EVD an EP keeps its attributes, which cannot grow, and has no room. */
 START_TEST(room_for_work_takes_an_evd)
 {
-	DAT_EP_PARAM param = other_values();
+	DAT_EP_PARAM param = other_values(),
+		     evds = {.recv_evd_handle = here.recv_evd, .request_evd_handle = here.req_evd};
+	uint32_t receives = ep->recv.limit, requests = ep->req.limit;
 
 	param.recv_evd_handle = param.request_evd_handle = DAT_HANDLE_NULL;
 	ck_assert_uint_eq(dofi_ep_modify(ep,
@@ -452,6 +454,12 @@ START_TEST(room_for_work_takes_an_evd)
 			  DOFI_BAD_ARG(3));
 	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param),
 			  DOFI_BAD_ARG(3));
+	ck_assert_uint_eq(ep->recv.limit + ep->req.limit, 0);
+	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &evds), DAT_SUCCESS);
+	ck_assert_uint_eq(ep->recv.limit, receives);
+	ck_assert_uint_eq(ep->req.limit, 0);
+	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_REQUEST_EVD_HANDLE, &evds), DAT_SUCCESS);
+	ck_assert_uint_eq(ep->req.limit, requests);
 }
 END_TEST
 
@@ -502,6 +510,20 @@ START_TEST(posted_receives_stay_posted)
 	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param),
 			  DOFI_BAD_STATE(EP_UNCONNECTED));
 	ck_assert_uint_eq(dofi_ring_count(&ep->recv), 4);
+}
+END_TEST
+
+START_TEST(posted_receives_keep_an_evd)
+{
+	DAT_EP_PARAM param = {.recv_evd_handle = DAT_HANDLE_NULL};
+
+	post_recv(ep->pz);
+	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &param),
+			  DOFI_BAD_STATE(EP_UNCONNECTED));
+	ck_assert_ptr_eq(ep->recv_evd, here.recv_evd);
+	param.recv_evd_handle = here.req_evd;
+	ck_assert_uint_eq(dofi_ep_modify(ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &param), DAT_SUCCESS);
+	ck_assert_uint_eq(dofi_ring_count(&ep->recv), 1);
 }
 END_TEST
 
@@ -809,6 +831,7 @@ int main(void)
 	tcase_add_test(tcase, room_for_work_takes_an_evd);
 	tcase_add_loop_test(tcase, an_ep_that_can_not_be_modified_stays_as_it_is, 0, 2);
 	tcase_add_test(tcase, posted_receives_stay_posted);
+	tcase_add_test(tcase, posted_receives_keep_an_evd);
 	tcase_add_test(tcase, posted_receives_keep_their_form);
 	tcase_add_test(tcase, a_receive_of_another_pz_fails);
 	tcase_add_test(tcase, a_ud_ep_with_requests_is_not_modified);

@@ -274,8 +274,8 @@ START_TEST(the_soft_mark_is_that_of_the_attributes)
 }
 END_TEST
 
-/* The consumer gives it EVDs later. */
-START_TEST(an_ep_of_the_provider_has_room_without_evds)
+/* The consumer gives it EVDs later. Until then it takes no posts. */
+START_TEST(an_ep_of_the_provider_has_attributes_without_evds)
 {
 	struct dofi_ep *ep;
 
@@ -283,8 +283,9 @@ START_TEST(an_ep_of_the_provider_has_room_without_evds)
 				      DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, &ep),
 			  DAT_SUCCESS);
 	ck_assert_int_eq(ep->state, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
-	ck_assert_uint_gt(ep->recv.limit, 0);
-	ck_assert_uint_gt(ep->req.limit, 0);
+	ck_assert_int_gt(ep->attr.max_recv_dtos, 0);
+	ck_assert_int_gt(ep->attr.max_request_dtos, 0);
+	ck_assert_uint_eq(ep->recv.limit + ep->req.limit, 0);
 	destroy(ep);
 	ck_assert_uint_eq(dofi_ep_new(here.ia, NULL, NULL, NULL, NULL, NULL, NULL,
 				      DAT_EP_STATE_UNCONNECTED, &ep),
@@ -518,7 +519,7 @@ int main(void)
 	tcase_add_test(tcase, the_library_has_segments_of_its_own);
 	tcase_add_test(tcase, an_ep_of_an_srq_has_no_receives);
 	tcase_add_loop_test(tcase, the_soft_mark_is_that_of_the_attributes, 0, 5);
-	tcase_add_test(tcase, an_ep_of_the_provider_has_room_without_evds);
+	tcase_add_test(tcase, an_ep_of_the_provider_has_attributes_without_evds);
 	tcase_add_test(tcase, only_an_ep_of_datagrams_has_their_state);
 	tcase_add_loop_test(tcase, an_ep_without_memory_leaves_nothing_behind, 0, 5);
 	tcase_add_test(tcase, an_ep_without_control_slots_leaves_nothing_behind);

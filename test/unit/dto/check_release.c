@@ -286,6 +286,22 @@ START_TEST(a_lost_event_gives_its_place_in_the_SRQ_back)
 }
 END_TEST
 
+/* A program may give an EP of an SRQ no EVD for receives, and the peer sends nevertheless. */
+START_TEST(a_receive_without_an_evd_breaks_the_connection)
+{
+	dofi_lock_init(&srq.lock);
+	atomic_store(&srq.obj.magic, DOFI_MAGIC | DAT_HANDLE_TYPE_SRQ);
+	srq.outstanding = 2;
+	ep.srq = &srq;
+	ep.recv_evd = NULL;
+	add_done(DOFI_OP_RECV);
+	dofi_release_rings(&ep);
+	ck_assert_uint_eq(ep.recv.head, 1);
+	ck_assert_uint_eq(srq.outstanding, 1);
+	ck_assert(ep.faulty && ep.stall.waits);
+}
+END_TEST
+
 /* --- requests that are complete when the fabric has taken them --- */
 
 START_TEST(an_injected_request_is_released_in_its_turn)
@@ -527,6 +543,7 @@ int main(void)
 			    sizeof(wakes) / sizeof(wakes[0]));
 	tcase_add_loop_test(tc, a_lost_event_breaks_the_connection, 0, 3);
 	tcase_add_test(tc, a_lost_event_gives_its_place_in_the_SRQ_back);
+	tcase_add_test(tc, a_receive_without_an_evd_breaks_the_connection);
 	tcase_add_test(tc, an_injected_request_is_released_in_its_turn);
 	tcase_add_test(tc, a_lost_event_of_an_injected_request);
 	tcase_add_loop_test(tc, an_injected_request_with_flags_is_not_plain, 0, 2);
