@@ -7,6 +7,7 @@
 #include "memory/segment.h"
 #include "object/ia.h"
 #include "progress/stall.h"
+#include "transport/memory_pending.h"
 #include "transport/memory_poll.h"
 
 #include <errno.h>
@@ -105,13 +106,12 @@ int dofi_memory_path_join(struct dofi_memory_path *path)
 {
 	struct dofi_conn *conn = path->conn;
 	struct dofi_ep *ep = conn->ep;
-	uint32_t size = ep->req.limit + (ep->parts.base ? ep->parts.limit : 0) + 1;
+	uint32_t most = ep->req.limit + (ep->parts.base ? ep->parts.limit : 0) + 1;
+	int ret = dofi_memory_pending_make(path, most);
 
 	dofi_assert_held(&conn->ia->engine.lock);
-	path->pending = calloc(size, sizeof(*path->pending));
-	if (!path->pending)
-		return -ENOMEM;
-	path->pending_size = size;
+	if (ret)
+		return ret;
 	path->joined = conn->over_memory = true;
 	dofi_memory_poll_begin(path);
 	dofi_lock(&ep->lock);

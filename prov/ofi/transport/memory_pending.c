@@ -5,6 +5,23 @@
 #include "object/ia.h"
 #include "progress/wait.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
+/* A power of two: the indices wrap, and an index behind the wrap must follow the last one. */
+int dofi_memory_pending_make(struct dofi_memory_path *path, uint32_t most)
+{
+	uint32_t size = 1;
+
+	while (size < most)
+		size *= 2;
+	path->pending = calloc(size, sizeof(*path->pending));
+	if (!path->pending)
+		return -ENOMEM;
+	path->pending_size = size;
+	return 0;
+}
+
 /* The oldest request that is not complete, if the next round completes it; NULL otherwise. */
 static struct dofi_memory_pending *first_done(const struct dofi_memory_path *path)
 {

@@ -12,6 +12,9 @@
 
 #include <stdbool.h>
 
+/* Makes the ring with room for this many requests. No lock is needed. 0 or -ENOMEM. */
+int dofi_memory_pending_make(struct dofi_memory_path *path, uint32_t most);
+
 /* Whether there is room for one more request. */
 static inline bool dofi_memory_has_pending_room(const struct dofi_memory_path *path)
 {

@@ -880,7 +880,7 @@ START_TEST(a_path_that_a_connection_uses)
 	ck_assert_int_eq(__real_dofi_memory_path_join(accepting), 0);
 	ck_assert_ptr_eq(ep.memory, accepting);
 	ck_assert(conn.over_memory && accepting->joined);
-	ck_assert_uint_eq(accepting->pending_size, REQUESTS + (_i ? PARTS : 0) + 1);
+	ck_assert_uint_eq(accepting->pending_size, _i ? 16 : 8);
 	ck_assert_uint_eq(ep.peer.number, conn.peer_id);
 	ck_assert_uint_eq(ia.memory.npaths, 1);
 	ia.engine.restless = 1 + (uint32_t)_i;

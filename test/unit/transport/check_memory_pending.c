@@ -125,6 +125,26 @@ START_TEST(the_request_that_is_answered_next)
 }
 END_TEST
 
+/* --- the ring --- */
+
+/* The number of requests of a long connection exceeds 32 bits. */
+START_TEST(the_ring_goes_on_when_its_indices_wrap)
+{
+	struct dofi_memory_pending *added[5];
+
+	ck_assert_int_eq(dofi_memory_pending_make(&path, 5), 0);
+	path.pending_head = path.pending_tail = UINT32_MAX - 1;
+	for (int i = 0; i < 5; i++) {
+		ck_assert(dofi_memory_has_pending_room(&path));
+		added[i] = dofi_memory_add_pending(&path, &request.wr);
+		for (int k = 0; k < i; k++)
+			ck_assert_ptr_ne(added[i], added[k]);
+	}
+	free(path.pending);
+	dofi_unlock(&ep.lock);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("memory_pending");
@@ -137,5 +157,6 @@ int main(void)
 	tcase_add_test(tcase, an_answer_completes_what_waits_behind_it);
 	tcase_add_test(tcase, what_waits_for_an_answer_is_not_complete);
 	tcase_add_test(tcase, the_request_that_is_answered_next);
+	tcase_add_test(tcase, the_ring_goes_on_when_its_indices_wrap);
 	return t_run(suite);
 }
