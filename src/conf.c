@@ -281,14 +281,27 @@ static void read_file(FILE *file, struct datr_conf *conf)
 	free(text);
 }
 
-/* A file that DAT_OVERRIDE names must exist. A default file may be missing. */
+/* Whether the file can be opened later, when the process or the system has more to give. */
+static bool is_shortage(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOMEM;
+}
+
+/*
+ * A file that DAT_OVERRIDE names must exist. A default file may be missing. On failure errno is
+ * set.
+ */
 static FILE *open_file(const char *path, bool must_exist)
 {
 	FILE *file = fopen(path, "re");
+	int err = errno;
 
-	if (!file && (must_exist || errno != ENOENT))
-		datr_log(DATR_LOG_ERROR, "cannot open %s%s: %s; going on with the next default",
-			 path, must_exist ? " (named by DAT_OVERRIDE)" : "", strerror(errno));
+	if (!file && (must_exist || err != ENOENT))
+		datr_log(DATR_LOG_ERROR, "cannot open %s%s: %s; %s", path,
+			 must_exist ? " (named by DAT_OVERRIDE)" : "", strerror(err),
+			 is_shortage(err) ? "the next dat_ia_open tries again"
+					  : "going on with the next default");
+	errno = err;
 	return file;
 }
 
@@ -301,20 +314,21 @@ FILE *datr_conf_open(char *path, size_t size)
 	for (unsigned int i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		FILE *file = paths[i] ? open_file(paths[i], i == 0) : NULL;
 
-		if (!file)
-			continue;
-		snprintf(path, size, "%s", paths[i]);
-		return file;
+		if (file)
+			snprintf(path, size, "%s", paths[i]);
+		if (file || (paths[i] && is_shortage(errno)))
+			return file;
 	}
 	return NULL;
 }
 
-void datr_conf_load(struct datr_conf *conf)
+bool datr_conf_load(struct datr_conf *conf)
 {
 	FILE *file = datr_conf_open(conf->path, sizeof(conf->path));
 
 	if (!file)
-		return;
+		return !is_shortage(errno);
 	read_file(file, conf);
 	fclose(file);
+	return true;
 }

@@ -31,7 +31,8 @@ struct datr_conf {
 	char path[PATH_MAX];        /* the file that was read, or "" */
 };
 
-void datr_conf_load(struct datr_conf *conf);
+/* False if the file cannot be opened now, for lack of descriptors or memory. */
+bool datr_conf_load(struct datr_conf *conf);
 
 /*
  * The files that are read without DAT_OVERRIDE: the first one that exists. The last one is that of
@@ -40,8 +41,8 @@ void datr_conf_load(struct datr_conf *conf);
 #define DATR_CONF_DEFAULTS DAT_CONF_DIR "/dat.conf", "/etc/dat.conf", "/etc/rdma/dat.conf"
 
 /*
- * Finds the file to read and stores its name in path. NULL if there is none. Files that cannot be
- * opened are logged.
+ * Finds the file to read and stores its name in path. NULL if there is none, or if descriptors or
+ * memory are lacking. Files that cannot be opened are logged.
  */
 FILE *datr_conf_open(char *path, size_t size);
 

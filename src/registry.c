@@ -129,11 +129,15 @@ DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *table, const DAT_PRO
 struct datr_entry *datr_registry_lines(void)
 {
 	datr_assert_locked(&registry_lock);
-	if (!conf_loaded) {
-		conf_loaded = true;
-		datr_conf_load(&conf);
-	}
+	if (!conf_loaded)
+		conf_loaded = datr_conf_load(&conf);
 	return conf.entries;
+}
+
+bool datr_registry_is_read(void)
+{
+	datr_assert_locked(&registry_lock);
+	return conf_loaded;
 }
 
 /* Registrations of an unloaded library would point to memory that is unmapped. */

@@ -43,6 +43,8 @@ struct datr_provider {
 /* ---- the caller holds the lock ---- */
 
 struct datr_entry *datr_registry_lines(void); /* of dat.conf, which the first call reads */
+/* False if descriptors or memory were lacking then: the next call tries again. */
+bool datr_registry_is_read(void);
 struct datr_provider *datr_registry_providers(void);
 
 /* The entry of a default name; a new one if the name is not in use. NULL if out of memory. */

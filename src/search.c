@@ -11,7 +11,7 @@ struct search {
 	enum { SEARCH_ADDED, SEARCH_LINES, SEARCH_DEFAULT, SEARCH_END } stage;
 	struct datr_entry *line; /* in dat.conf: the next line to try */
 	enum datr_match best;
-	bool no_memory;
+	bool no_memory; /* or no descriptors */
 };
 
 static bool search_matches(struct search *search, const DAT_PROVIDER_INFO *have)
@@ -98,6 +98,10 @@ static struct datr_provider *search_next(struct search *search)
 		search->stage = SEARCH_LINES;
 		search->line = datr_registry_lines();
 		provider = search_added(search);
+		if (!provider && !datr_registry_is_read()) {
+			search->no_memory = true;
+			search->stage = SEARCH_END;
+		}
 	}
 	if (!provider && search->stage == SEARCH_LINES) {
 		provider = search_lines(search);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The registry: from the name of an IA to its provider, by dat.conf and without it. */
+#include <sys/resource.h>
+
 #include "registry_world.h"
 
 /* The registration of a provider, what the program asks for, and the result. */
@@ -43,6 +45,36 @@ START_TEST(test_selection_among_lines)
 				matches[_i].want_safe, &ia),
 			  matches[_i].ret);
 	assert_loads(matches[_i].ret == DAT_SUCCESS, 0);
+}
+END_TEST
+
+/* IA-017: the file is read when there are descriptors again, and nothing is opened without it. */
+START_TEST(test_file_that_can_not_be_opened_yet)
+{
+	struct rlimit before, none;
+
+	t_conf(LINE("ib0", "x") LINE("ofi", "y"));
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_cannot_open("ib0", T_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+	assert_cannot_open("ofi", T_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+	assert_loads(0, 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	must_close(must_open("ib0"));
+	must_close(must_open("ofi"));
+}
+END_TEST
+
+/* A name that the program added needs no file. */
+START_TEST(test_added_name_needs_no_file)
+{
+	struct rlimit none = {0};
+	DAT_IA_HANDLE ia;
+
+	must_add("own", MAJOR, MINOR, DAT_FALSE);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_uint_eq(openv("own", MAJOR, MINOR, DAT_FALSE, &ia), DAT_SUCCESS);
 }
 END_TEST
 
@@ -353,6 +385,8 @@ static void add_tests(Suite *suite)
 
 	tcase_add_loop_test(tc, test_selection_by_version_and_thread_safety, 0, num_matches);
 	tcase_add_loop_test(tc, test_selection_among_lines, 0, num_matches);
+	tcase_add_test(tc, test_file_that_can_not_be_opened_yet);
+	tcase_add_test(tc, test_added_name_needs_no_file);
 	tcase_add_test(tc, test_unknown_name_is_not_registered);
 	tcase_add_test(tc, test_open_checks_its_arguments);
 	tcase_add_test(tc, test_library_that_does_not_load_is_reported);
