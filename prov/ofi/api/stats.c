@@ -28,6 +28,8 @@
 
 /* Limit for a client that does not read its answer. */
 #define SEND_SECONDS 2
+/* Pause after a connection could not be accepted: it waits, and the socket stays readable. */
+#define PAUSE_MS     100
 
 static struct {
 	pthread_mutex_t lock; /* guards the members that are not atomic */
@@ -89,8 +91,10 @@ static void answer(int listener)
 	size_t size, sent = 0;
 	ssize_t n;
 
-	if (fd < 0)
+	if (fd < 0) {
+		poll(NULL, 0, PAUSE_MS);
 		return;
+	}
 	if (is_friend(fd)) {
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 		text = report_text(NULL, &size);

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <semaphore.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -56,12 +57,15 @@ int __wrap_dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 
 static const int *poll_errors; /* what the next calls fail with; NULL: they do not fail */
 static int polls;
+static sem_t paused; /* counts sleeps without a descriptor */
 
 T_STAND_IN int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
 
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
 {
+	if (!n)
+		sem_post(&paused);
 	if (!poll_errors)
 		return __real_poll(fds, n, timeout);
 	errno = poll_errors[polls++];
@@ -308,13 +312,18 @@ START_TEST(a_thread_starts_only_for_those_who_ask_later)
 }
 END_TEST
 
-static void await_report(void)
+static void await(sem_t *sem)
 {
 	struct timespec limit;
 
 	clock_gettime(CLOCK_REALTIME, &limit);
 	limit.tv_sec += 15;
-	ck_assert_int_eq(sem_timedwait(&reported, &limit), 0);
+	ck_assert_int_eq(sem_timedwait(sem, &limit), 0);
+}
+
+static void await_report(void)
+{
+	await(&reported);
 }
 
 START_TEST(each_signal_asks_for_a_report)
@@ -391,16 +400,22 @@ START_TEST(an_interrupted_thread_goes_on)
 END_TEST
 
 /* Connects to the socket. Its name is no path, so it needs no file. */
-static int connect_to_socket(void)
+static void connect_by(int fd)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	int size = sprintf(name.sun_path + 1, "dat-ofi/%d/%d", (int)getpid(), DOFI_DAT_MAJOR);
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
-	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&name,
 				 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size)),
 			 0);
+}
+
+static int connect_to_socket(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	ck_assert_int_ge(fd, 0);
+	connect_by(fd);
 	return fd;
 }
 
@@ -424,6 +439,31 @@ START_TEST(each_connection_receives_a_report_and_its_end)
 		ck_assert_uint_eq(strlen(text), size);
 		close(fd);
 	}
+}
+END_TEST
+
+/* The connection waits and keeps the socket readable, so the thread would use a processor. */
+START_TEST(without_a_descriptor_the_thread_pauses)
+{
+	struct rlimit limit;
+	rlim_t before;
+	char text[64];
+	int fd;
+
+	ck_assert_int_eq(sem_init(&paused, 0, 0), 0);
+	begin("socket");
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	before = limit.rlim_cur;
+	limit.rlim_cur = (rlim_t)fd + 1; /* its number was the lowest one that was free */
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	connect_by(fd);
+	await(&paused);
+	limit.rlim_cur = before;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_gt(read(fd, text, sizeof(text)), 0);
+	close(fd);
 }
 END_TEST
 
@@ -648,6 +688,7 @@ int main(void)
 	tcase_add_test(tcase, without_a_thread_there_is_a_warning);
 	tcase_add_test(tcase, an_ia_that_closes_is_reported_alone);
 	tcase_add_loop_test(tcase, the_user_and_root_are_answered, 0, 8);
+	tcase_add_test(tcase, without_a_descriptor_the_thread_pauses);
 	tcase_add_test(tcase, a_long_report_arrives_whole);
 	tcase_add_test(tcase, descriptor_0_is_answered_and_closed);
 	tcase_add_test(tcase, a_client_that_does_not_read_is_given_up);
