@@ -97,9 +97,25 @@ static int choose_last_receive(struct dofi_ia *ia)
 	return -FI_EINVAL;
 }
 
+static DAT_RETURN choice_error(const struct dofi_ia *ia, int ret)
+{
+	if (ret == -FI_ENOMEM)
+		return DOFI_NO_MEMORY;
+	if (ret == -EMFILE)
+		DOFI_LOG_E("IA %s: the process is out of descriptors; allow the process more "
+			   "(ulimit -n)",
+			   ia->name);
+	else if (ret == -ENFILE)
+		DOFI_LOG_E("IA %s: this host is out of descriptors; allow it more (sysctl "
+			   "fs.file-max)",
+			   ia->name);
+	else
+		return DOFI_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	return dofi_error(ret, DAT_RESOURCE_DEVICE);
+}
+
 DAT_RETURN dofi_ia_choose(struct dofi_ia *ia, const char *ia_params)
 {
-	const DAT_RETURN not_found = DOFI_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 	int ret;
 
 	ret = dofi_params_load(&ia->params, ia->name, ia_params);
@@ -117,16 +133,8 @@ DAT_RETURN dofi_ia_choose(struct dofi_ia *ia, const char *ia_params)
 		ret = choose_last_receive(ia);
 	if (!ret)
 		ret = dofi_select_addr(ia->name, &ia->params, ia->info, &ia->addr);
-	if (ret) {
-		ret = dofi_descriptors_error(ret);
-		if (ret == -EMFILE)
-			DOFI_LOG_E("IA %s: the process is out of descriptors; allow the process "
-				   "more (ulimit -n)",
-				   ia->name);
-		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY
-		       : ret == -EMFILE  ? dofi_error(ret, DAT_RESOURCE_DEVICE)
-					 : not_found;
-	}
+	if (ret)
+		return choice_error(ia, dofi_descriptors_error(ret));
 	dofi_nic_place_thread(&ia->params, &ia->nic);
 	dofi_attr_init(ia);
 	return DAT_SUCCESS;

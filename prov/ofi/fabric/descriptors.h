@@ -6,7 +6,7 @@
 /* The number of descriptors that an IA may need. */
 #define DOFI_FDS_OF_AN_IA 64
 
-/* Returns 0, or a negative error if the process cannot open this many more descriptors. */
+/* Returns 0, or -EMFILE or -ENFILE if the process cannot open this many more descriptors. */
 int dofi_descriptors_look(int wanted);
 
 /*

@@ -155,6 +155,7 @@ START_TEST(what_is_missing_is_told)
 	} cases[] = {
 		{-FI_ENOMEM, DOFI_NO_MEMORY, ""},
 		{-EMFILE, DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE), "ulimit -n"},
+		{-ENFILE, DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE), "fs.file-max"},
 	};
 	int said = t_capture(STDERR_FILENO);
 
@@ -394,6 +395,6 @@ int main(void)
 	tcase_add_test(tcase, the_steps_of_the_choice_follow_each_other);
 	tcase_add_loop_test(tcase, a_step_that_fails_is_the_last_one, 0, STEPS);
 	tcase_add_test(tcase, a_word_that_is_not_known_ends_the_choice);
-	tcase_add_loop_test(tcase, what_is_missing_is_told, 0, 2);
+	tcase_add_loop_test(tcase, what_is_missing_is_told, 0, 3);
 	return t_run(suite);
 }

@@ -11,7 +11,7 @@
 
 /* --- a process with few descriptors, from 0; the linker redirects these calls --- */
 
-static int room, nopen, most;
+static int room, nopen, most, lack = EMFILE;
 static bool open_files[256];
 
 static bool asked; /* the library calls, not Check */
@@ -28,7 +28,7 @@ int __wrap_open(const char *path, int flags, ...)
 	ck_assert_str_eq(path, "/dev/null");
 	ck_assert_int_eq(flags, O_RDONLY | O_CLOEXEC);
 	if (nopen == room) {
-		errno = EMFILE;
+		errno = lack;
 		return -1;
 	}
 	open_files[nopen++] = true;
@@ -95,6 +95,21 @@ START_TEST(a_lack_of_descriptors_explains_other_errors)
 }
 END_TEST
 
+/* Where /dev/null is missing or closed to the process, nothing is known about descriptors. */
+START_TEST(other_errors_are_not_a_lack)
+{
+	static const int others[] = {ENOENT, EACCES};
+
+	room = 0;
+	lack = others[_i];
+	ck_assert_int_eq(look(1), 0);
+	ck_assert_int_eq(error(-FI_ENODATA), -FI_ENODATA);
+	lack = ENFILE;
+	ck_assert_int_eq(look(1), -ENFILE);
+	ck_assert_int_eq(error(-FI_ENODATA), -ENFILE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("descriptors");
@@ -103,5 +118,6 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, as_many_are_opened_as_are_wanted);
 	tcase_add_test(tcase, a_lack_of_descriptors_explains_other_errors);
+	tcase_add_loop_test(tcase, other_errors_are_not_a_lack, 0, 2);
 	return t_run(suite);
 }
