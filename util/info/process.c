@@ -5,7 +5,6 @@
 #include "common/common.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>

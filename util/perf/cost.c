@@ -2,7 +2,6 @@
 /* Costs of the endpoints of a session other than the time of messages. */
 #include "perf/perf.h"
 
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>

@@ -9,7 +9,6 @@
 #include "perf/raw_link.h"
 #include "perf/raw_post.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

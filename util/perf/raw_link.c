@@ -2,7 +2,6 @@
 #include "perf/raw_link.h"
 
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <rdma/fi_cm.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* DAT 1.2: what differs from 2.0. */
 #include "api/api.h"
-#include "cm/service_point.h"
-#include "object/ep.h"
 #include "object/ia.h"
 #include "progress/evd.h"
 #include "api/cr.h"

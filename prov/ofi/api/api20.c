@@ -2,7 +2,6 @@
 /* DAT 2.0: what differs from 1.2, and the calls that 1.2 does not have. */
 #include "api/api.h"
 #include "api/ext.h"
-#include "dto/ud.h"
 #include "cm/service_point.h"
 #include "object/ep.h"
 #include "object/ia.h"

@@ -5,7 +5,6 @@
 #include "object/ia.h"
 #include "progress/agent.h"
 #include "progress/cno.h"
-#include "progress/event.h"
 
 #include <errno.h>
 #include <sys/eventfd.h>

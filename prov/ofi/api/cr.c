@@ -3,12 +3,10 @@
 
 #include "cm/service_point.h"
 
-#include "base/addr.h"
 #include "cm/accept.h"
 #include "cm/conn.h"
 #include "progress/evd.h"
 #include "object/ia.h"
-#include "dto/ud.h"
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "progress/engine.h"

@@ -12,22 +12,15 @@
 #include "progress/evd.h"
 #include "object/ia.h"
 #include "object/transport.h"
-#include "dto/ud.h"
 #include "cm/wire.h"
-#include "dto/control.h"
-#include "dto/guard_byte.h"
 #include "progress/cq_watch.h"
 #include "progress/engine.h"
-#include "progress/wait.h"
 #include "dto/ring.h"
-#include "dto/rmr.h"
 #include "dto/watermark.h"
-#include "object/scratch.h"
 #include "object/srq_count.h"
 #include "cm/ep_life.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* --- dat_ep_create, dat_ep_create_with_srq --- */

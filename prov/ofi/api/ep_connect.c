@@ -12,7 +12,6 @@
 #include "object/ep.h"
 #include "object/ia.h"
 #include "base/clock.h"
-#include "progress/wait.h"
 #include "cm/wire.h"
 #include "progress/engine.h"
 

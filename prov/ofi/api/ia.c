@@ -31,7 +31,6 @@
 
 #include <pthread.h>
 #include <rdma/fabric.h>
-#include <stdatomic.h>
 #include <string.h>
 
 /* --- dat_ia_open --- */

@@ -16,8 +16,6 @@
 #include "fabric/traits.h"
 #include "object/ia.h"
 #include "object/transport.h"
-#include "progress/cqs.h"
-#include "dto/reap.h"
 
 #include <errno.h>
 #include <rdma/fabric.h>

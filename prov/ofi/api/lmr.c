@@ -2,25 +2,16 @@
 #include "api/lmr.h"
 
 #include "object/mem.h"
-#include "object/mr.h"
 
 #include "cm/channel.h"
 #include "progress/agent.h"
-#include "base/cookie.h"
-#include "fabric/error.h"
 #include "object/ia.h"
-#include "base/log.h"
 #include "object/ctxtab.h"
 #include "dto/lmr.h"
 #include "cm/cm.h"
 
-#include <errno.h>
-#include <linux/futex.h>
 #include <rdma/fi_domain.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* --- the region; registration caches come here often, so only cheap system calls --- */
 

@@ -5,7 +5,6 @@
 
 #include "cm/channel.h"
 #include "progress/agent.h"
-#include "fabric/error.h"
 #include "object/ia.h"
 #include "object/ctxtab.h"
 #include "dto/rmr.h"

@@ -10,7 +10,6 @@
 #include "object/ia.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "progress/engine.h"
 #include "api/ia_list.h"
 
 #include <errno.h>

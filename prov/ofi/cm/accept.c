@@ -18,7 +18,6 @@
 #include "object/ep.h"
 #include "base/clock.h"
 #include "progress/timer.h"
-#include "progress/engine.h"
 #include "cm/ud_ah.h"
 
 #include <string.h>

@@ -12,8 +12,6 @@
 #include "object/ep.h"
 #include "progress/timer.h"
 #include "progress/cq_watch.h"
-#include "progress/engine.h"
-#include "progress/wait.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

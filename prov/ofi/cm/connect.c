@@ -6,8 +6,6 @@
 #include "cm/conn_end.h"
 #include "cm/conn_event.h"
 #include "cm/conn_message.h"
-#include "dto/ud.h"
-#include "fabric/error.h"
 #include "object/ia.h"
 #include "object/transport.h"
 #include "cm/channel.h"
@@ -19,8 +17,6 @@
 #include "object/mr.h"
 #include "base/clock.h"
 #include "progress/timer.h"
-#include "progress/engine.h"
-#include "progress/wait.h"
 #include "cm/ud_ah.h"
 
 #include <errno.h>

@@ -7,7 +7,6 @@
 #include "cm/conn.h"
 #include "object/ia.h"
 #include "base/clock.h"
-#include "progress/engine.h"
 
 #include <sys/resource.h>
 

@@ -4,7 +4,6 @@
 #include "cm/conn.h"
 #include "cm/conn_event.h"
 #include "cm/conn_message.h"
-#include "dto/credit.h"
 #include "object/ia.h"
 #include "cm/conn_state.h"
 #include "cm/wire.h"
@@ -12,7 +11,6 @@
 #include "object/srq_count.h"
 #include "base/clock.h"
 #include "progress/timer.h"
-#include "progress/engine.h"
 #include "dto/issue.h"
 
 /*

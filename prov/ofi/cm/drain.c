@@ -10,7 +10,6 @@
 #include "object/mr.h"
 #include "base/clock.h"
 #include "progress/timer.h"
-#include "progress/engine.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>

@@ -17,10 +17,8 @@
 #include "object/srq_count.h"
 #include "progress/stall.h"
 #include "progress/cq_watch.h"
-#include "progress/engine.h"
 #include "progress/evd_streams.h"
 #include "progress/evd.h"
-#include "progress/wait.h"
 #include "dto/issue.h"
 
 #include <errno.h>

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "progress/timer.h"
 #include "progress/work.h"
-#include "progress/engine.h"
 #include "dto/rmr.h"
 #include "cm/conn_state.h"
 #include "cm/cm.h"

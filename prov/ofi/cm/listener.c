@@ -14,7 +14,6 @@
 #include "fabric/netdev.h"
 #include "progress/timer.h"
 #include "progress/engine_fds.h"
-#include "progress/engine.h"
 
 #include <errno.h>
 #include <fcntl.h>

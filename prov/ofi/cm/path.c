@@ -20,7 +20,6 @@
 #include "object/ep.h"
 #include "base/clock.h"
 #include "progress/timer.h"
-#include "progress/engine.h"
 #include "progress/wait.h"
 #include "cm/ud_ah.h"
 #include "dto/issue.h"

@@ -7,7 +7,6 @@
 #include "cm/wire.h"
 #include "base/clock.h"
 #include "progress/timer.h"
-#include "progress/engine.h"
 #include "cm/conn_state.h"
 
 /*

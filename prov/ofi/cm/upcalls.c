@@ -6,7 +6,6 @@
 #include "cm/conn_end.h"
 #include "cm/drain.h"
 #include "cm/truncated.h"
-#include "dto/ud.h"
 #include "object/srq_count.h"
 #include "cm/wire.h"
 #include "object/ep.h"

@@ -2,7 +2,6 @@
 #include "dto/bounce.h"
 
 #include "base/list.h"
-#include "fabric/select.h"
 #include "object/ia.h"
 #include "object/mr.h"
 

@@ -8,7 +8,6 @@
 #include "dto/parts.h"
 #include "dto/rmr.h"
 #include "fabric/quirks.h"
-#include "fabric/select.h"
 #include "fabric/traits.h"
 #include "object/ctxtab.h"
 #include "object/ep.h"

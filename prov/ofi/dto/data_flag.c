@@ -3,7 +3,6 @@
 
 #include "dto/op_context.h"
 #include "object/ia.h"
-#include "fabric/quirks.h"
 #include "object/transport.h"
 #include "object/ep.h"
 

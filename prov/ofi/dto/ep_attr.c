@@ -5,9 +5,6 @@
 #include "object/ep.h"
 #include "progress/evd.h"
 
-#include <errno.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_DTOS  128

@@ -20,8 +20,6 @@
 #include "object/transport.h"
 #include "progress/stall.h"
 #include "progress/cq_watch.h"
-#include "progress/engine.h"
-#include "progress/wait.h"
 #include "dto/release.h"
 
 #include <rdma/fi_errno.h>

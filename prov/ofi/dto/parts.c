@@ -4,7 +4,6 @@
 #include "dto/control.h"
 #include "dto/issue.h"
 #include "dto/ring.h"
-#include "fabric/select.h"
 #include "fabric/traits.h"
 #include "object/ia.h"
 #include "object/transport.h"

@@ -6,7 +6,6 @@
 #include "dto/translate.h"
 #include "progress/cq_watch.h"
 #include "progress/engine.h"
-#include "progress/wait.h"
 
 #include <rdma/fi_errno.h>
 

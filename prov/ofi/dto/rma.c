@@ -3,7 +3,6 @@
 
 #include "dto/op_context.h"
 #include "dto/parts.h"
-#include "fabric/select.h"
 #include "object/ep.h"
 #include "object/ia.h"
 #include "fabric/traits.h"

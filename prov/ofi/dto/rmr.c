@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dto/rmr.h"
 
-#include "fabric/error.h"
 #include "object/ctxtab.h"
 #include "object/ia.h"
 #include "dto/lmr.h"

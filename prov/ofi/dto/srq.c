@@ -11,7 +11,6 @@
 #include "progress/agent.h"
 #include "progress/cq_watch.h"
 #include "progress/engine.h"
-#include "progress/wait.h"
 
 static DAT_RETURN attr_ok(const struct dofi_ia *ia, const DAT_SRQ_ATTR *attr)
 {

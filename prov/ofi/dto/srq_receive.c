@@ -19,7 +19,6 @@
 #include "object/transport.h"
 #include "object/upcalls.h"
 #include "progress/stall.h"
-#include "progress/engine.h"
 
 #include <errno.h>
 #include <rdma/fi_endpoint.h>

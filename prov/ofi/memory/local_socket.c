@@ -2,7 +2,6 @@
 #include "memory/local_socket.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -8,7 +8,6 @@
 #include "object/transport.h"
 #include "progress/cq_ready.h"
 #include "progress/cq_watch.h"
-#include "progress/wait.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>

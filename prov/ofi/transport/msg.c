@@ -6,7 +6,6 @@
 #include "dto/credit.h"
 #include "fabric/error.h"
 #include "object/ia.h"
-#include "base/log.h"
 #include "dto/control.h"
 #include "dto/rma.h"
 #include "object/transport.h"

@@ -5,11 +5,9 @@
  * matches nothing.
  */
 #include "object/transport.h"
-#include "base/log.h"
 #include "cm/drain.h"
 #include "dto/orphan.h"
 #include "dto/srq_receive.h"
-#include "dto/ud.h"
 #include "dto/ud_pool.h"
 #include "dto/ud_window.h"
 #include "fabric/quirks.h"

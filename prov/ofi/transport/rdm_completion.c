@@ -2,7 +2,6 @@
 #include "transport/rdm_completion.h"
 
 #include "cm/conn.h"
-#include "cm/truncated.h"
 #include "cm/ud_ah.h"
 #include "dto/control.h"
 #include "dto/control_message.h"
@@ -15,7 +14,6 @@
 #include "fabric/quirks.h"
 #include "object/ia.h"
 #include "progress/work.h"
-#include "progress/engine.h"
 #include "transport/control_receives.h"
 #include "transport/greeting.h"
 #include "transport/rdm.h"

@@ -3,7 +3,6 @@
 
 #include "dto/op_context.h"
 #include "object/ia.h"
-#include "base/log.h"
 #include "object/ep.h"
 
 #include <rdma/fi_endpoint.h>

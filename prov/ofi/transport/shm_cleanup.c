@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/clock.h"
 #include "progress/timer.h"
-#include "progress/engine.h"
 #include "transport/shm_region.h"
 
 #include <dirent.h>

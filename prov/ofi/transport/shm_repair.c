@@ -8,7 +8,6 @@
 #include "fabric/quirks.h"
 #include "object/ia.h"
 #include "base/thread.h"
-#include "progress/engine.h"
 #include "progress/wait.h"
 #include "transport/live_threads.h"
 #include "transport/shm_commands.h"
