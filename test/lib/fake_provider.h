@@ -35,7 +35,6 @@ struct t_fake_record {
 	DAT_COUNT open_qlen;
 	DAT_HANDLE handle;       /* the handle that the provider received */
 	DAT_IA_HANDLE ia_number; /* the result of dats_get_ia_handle() */
-	DAT_CLOSE_FLAGS close_flags;
 	int ext_op;
 	unsigned long ext_args[2];
 };

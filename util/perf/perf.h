@@ -395,7 +395,6 @@ enum perf_format {
 	PERF_JSON,
 	PERF_CSV,
 	PERF_NOTHING, /* no output; the caller reads the report */
-	PERF_FORMATS,
 };
 
 struct perf_plot;

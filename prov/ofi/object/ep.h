@@ -192,7 +192,6 @@ struct dofi_ep {
 	/* Connection state. Guarded by engine.lock. */
 	struct dofi_evd *conn_evd; /* changes with both locks held */
 	struct dofi_conn *conn;    /* current attempt or connection; kept until reset or free */
-	struct dofi_work ending;   /* unused while conn is NULL */
 	struct sockaddr_storage remote_addr;
 	uint64_t remote_qual; /* conn_qual of dat_ep_connect, or the peer's port qualifier */
 	uint64_t local_qual;
