@@ -95,9 +95,9 @@ static const char *nearest_name(const char *word)
 	return best;
 }
 
-static void put_upper(char *out, size_t size, const char *prefix, const char *name)
+static void name_variable(char *out, size_t size, const char *name)
 {
-	size_t used = (size_t)snprintf(out, size, "%s", prefix);
+	size_t used = (size_t)snprintf(out, size, ENV_PREFIX);
 
 	while (*name && used + 1 < size)
 		out[used++] = (char)toupper((unsigned char)*name++);
@@ -173,8 +173,7 @@ static void warn_unknown_variables(void)
 			continue;
 		size = strcspn(*var, "=");
 		snprintf(word, sizeof(word), "%.*s", (int)size, *var);
-		put_upper(nearest, sizeof(nearest), ENV_PREFIX,
-			  nearest_name(word + strlen(ENV_PREFIX)));
+		name_variable(nearest, sizeof(nearest), nearest_name(word + strlen(ENV_PREFIX)));
 		if (strcmp(word, nearest))
 			DOFI_LOG_W("the variable %s has no meaning; is %s meant?", word, nearest);
 	}
@@ -186,7 +185,7 @@ static bool load_environment(struct dofi_params *p)
 		char variable[64];
 		const char *value;
 
-		put_upper(variable, sizeof(variable), ENV_PREFIX, table[i].name);
+		name_variable(variable, sizeof(variable), table[i].name);
 		value = secure_getenv(variable);
 		if (value && !set_param(p, &table[i], value, variable))
 			return false;
