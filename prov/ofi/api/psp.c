@@ -95,16 +95,6 @@ DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE psp, DAT_PSP_PARAM_MASK mask, DAT_PSP_P
 DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE psp)
 {
 	struct dofi_sp *sp = DOFI_OBJ(psp, PSP);
-	struct dofi_ia *ia;
-	bool ours;
 
-	if (!sp)
-		return DOFI_BAD_HANDLE(PSP);
-	ia = sp->obj.ia;
-	dofi_engine_begin(ia);
-	ours = dofi_obj_retire(&sp->obj, false);
-	if (ours)
-		dofi_sp_destroy(sp);
-	dofi_engine_end(ia);
-	return ours ? DAT_SUCCESS : DOFI_BAD_HANDLE(PSP);
+	return sp && dofi_sp_free(sp) ? DAT_SUCCESS : DOFI_BAD_HANDLE(PSP);
 }

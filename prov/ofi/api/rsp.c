@@ -79,16 +79,6 @@ DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE rsp, DAT_RSP_PARAM_MASK mask, DAT_RSP_P
 DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp)
 {
 	struct dofi_sp *sp = DOFI_OBJ(rsp, RSP);
-	struct dofi_ia *ia;
-	bool ours;
 
-	if (!sp)
-		return DOFI_BAD_HANDLE(RSP);
-	ia = sp->obj.ia;
-	dofi_engine_begin(ia);
-	ours = dofi_obj_retire(&sp->obj, false);
-	if (ours)
-		dofi_sp_destroy(sp);
-	dofi_engine_end(ia);
-	return ours ? DAT_SUCCESS : DOFI_BAD_HANDLE(RSP);
+	return sp && dofi_sp_free(sp) ? DAT_SUCCESS : DOFI_BAD_HANDLE(RSP);
 }

@@ -3,6 +3,7 @@
 
 #include "cm/conn.h"
 #include "fabric/error.h"
+#include "progress/engine.h"
 #include "progress/evd_streams.h"
 #include "progress/evd.h"
 #include "object/ia.h"
@@ -72,6 +73,19 @@ void dofi_sp_destroy(struct dofi_sp *sp)
 		dofi_ep_set_state(sp->ep, DAT_EP_STATE_UNCONNECTED);
 	dofi_evd_detach_other(sp->evd);
 	dofi_obj_free(&sp->obj, sp->rsp ? DAT_HANDLE_TYPE_RSP : DAT_HANDLE_TYPE_PSP);
+}
+
+bool dofi_sp_free(struct dofi_sp *sp)
+{
+	struct dofi_ia *ia = sp->obj.ia;
+	bool ours;
+
+	dofi_engine_begin(ia);
+	ours = dofi_obj_retire(&sp->obj, false);
+	if (ours)
+		dofi_sp_destroy(sp);
+	dofi_engine_end(ia);
+	return ours;
 }
 
 struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, uint64_t conn_qual)

@@ -29,6 +29,11 @@ struct dofi_sp {
  */
 struct dofi_evd *dofi_sp_evd(struct dofi_ia *ia, DAT_EVD_HANDLE evd);
 
+/*
+ * Behind dat_psp_free and dat_rsp_free, which hold no lock. False if another thread was faster.
+ */
+bool dofi_sp_free(struct dofi_sp *sp);
+
 /* --- common to PSPs and RSPs; engine.lock held --- */
 
 /*
