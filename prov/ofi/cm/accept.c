@@ -299,7 +299,7 @@ void dofi_act_expect(struct dofi_conn *conn, const struct dofi_msg *accept)
 		dofi_conn_set_private(conn, accept->private_data, accept->private_size);
 	else if (ret)
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
-			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+			      DOFI_REASON_ERROR);
 	else
 		send_accept(conn, accept->private_data, accept->private_size);
 }

@@ -41,11 +41,10 @@ static uint64_t linger_ns(const struct dofi_ia *ia)
 
 /* --- the end is decided --- */
 
-static void set_outcome(struct dofi_conn *conn, uint32_t event, uint8_t status,
-			enum dofi_reason tell_peer)
+static void set_outcome(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer)
 {
 	conn->end_event = event;
-	conn->end_status = status;
+	conn->end_status = DAT_DTO_ERR_FLUSHED;
 	conn->end_reason = tell_peer;
 }
 
@@ -55,28 +54,26 @@ void dofi_act_end(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dofi_work_defer(conn->ia, &conn->work);
 }
 
-void dofi_conn_end(struct dofi_conn *conn, uint32_t event, uint8_t status,
-		   enum dofi_reason tell_peer)
+void dofi_conn_end(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer)
 {
 	dofi_assert_held(&conn->ia->engine.lock);
 	if (dofi_conn_is_ending(conn))
 		return;
-	set_outcome(conn, event, status, tell_peer);
+	set_outcome(conn, event, tell_peer);
 	dofi_conn_handle(conn, DOFI_ON_END, NULL);
 }
 
 /* The same for ends by the table, which has entered the state already. */
-static void decide(struct dofi_conn *conn, uint32_t event, uint8_t status,
-		   enum dofi_reason tell_peer)
+static void decide(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer)
 {
-	set_outcome(conn, event, status, tell_peer);
+	set_outcome(conn, event, tell_peer);
 	dofi_act_end(conn, NULL);
 }
 
 void dofi_act_end_refused(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
-	decide(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
+	decide(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_REASON_NONE);
 }
 
 void dofi_act_end_rejected(struct dofi_conn *conn, const struct dofi_msg *reject)
@@ -86,35 +83,33 @@ void dofi_act_end_rejected(struct dofi_conn *conn, const struct dofi_msg *reject
 	/* A UD EP may have several rejections queued. */
 	if (conn->end_private && !conn->ud)
 		memcpy(conn->ep->private_data, conn->private_data, conn->end_private);
-	decide(conn, DAT_CONNECTION_EVENT_PEER_REJECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
+	decide(conn, DAT_CONNECTION_EVENT_PEER_REJECTED, DOFI_REASON_NONE);
 }
 
 void dofi_act_end_unreachable(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
-	decide(conn, DAT_CONNECTION_EVENT_UNREACHABLE, DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
+	decide(conn, DAT_CONNECTION_EVENT_UNREACHABLE, DOFI_REASON_NONE);
 }
 
 void dofi_act_end_timed_out(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
 	DOFI_COUNT_SHARED(conn->ia, IA_CM_ERR_TIMEOUT);
-	decide(conn, DAT_CONNECTION_EVENT_TIMED_OUT, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
+	decide(conn, DAT_CONNECTION_EVENT_TIMED_OUT, DOFI_REASON_DISCONNECT);
 }
 
 void dofi_act_end_unaccepted(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
-	decide(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,
-	       DOFI_REASON_NONE);
+	decide(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DOFI_REASON_NONE);
 }
 
 /* BYE tells the peer, which may be established; not every fabric tells it that the path is lost. */
 void dofi_act_end_lost(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
-	decide(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,
-	       DOFI_REASON_ERROR);
+	decide(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DOFI_REASON_ERROR);
 }
 
 void dofi_act_end_overdue(struct dofi_conn *conn, const struct dofi_msg *msg)
@@ -129,20 +124,20 @@ void dofi_act_end_overdue(struct dofi_conn *conn, const struct dofi_msg *msg)
 void dofi_act_end_drained(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
-	decide(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED,
-	       DOFI_REASON_DISCONNECT);
+	decide(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DOFI_REASON_DISCONNECT);
 }
 
 void dofi_act_end_disconnected(struct dofi_conn *conn, const struct dofi_msg *bye)
 {
 	(void)bye;
-	decide(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
+	decide(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DOFI_REASON_NONE);
 }
 
 void dofi_act_end_broken(struct dofi_conn *conn, const struct dofi_msg *bye)
 {
 	(void)bye;
-	decide(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_TRANSPORT, DOFI_REASON_ERROR);
+	decide(conn, DAT_CONNECTION_EVENT_BROKEN, DOFI_REASON_ERROR);
+	conn->end_status = DAT_DTO_ERR_TRANSPORT;
 }
 
 /* Ends as the peer's BYE said, after the wait for its messages. */
@@ -407,7 +402,7 @@ void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason 
 	 * An end that is decided but not carried out keeps its event, unless the EP is freed: then
 	 * there is no event.
 	 */
-	dofi_conn_end(conn, event, DAT_DTO_ERR_FLUSHED, tell_peer);
+	dofi_conn_end(conn, event, tell_peer);
 	if (event) {
 		finish(conn, lingers);
 		return;

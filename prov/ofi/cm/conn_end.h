@@ -13,12 +13,11 @@ struct dofi_conn;
 struct dofi_ep;
 
 /*
- * Ends the connection of an EP once: path closed, rings flushed (first unfinished request with
- * `status`), event (0: none) on connect_evd, peer told. Carried out after the current batch of
- * completions. engine.lock held; a second call has no effect.
+ * Ends the connection of an EP once: path closed, rings flushed, event (0: none) on connect_evd,
+ * peer told. Carried out after the current batch of completions. engine.lock held; a second call
+ * has no effect.
  */
-void dofi_conn_end(struct dofi_conn *conn, uint32_t event, uint8_t status,
-		   enum dofi_reason tell_peer);
+void dofi_conn_end(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer);
 
 /*
  * The same at once, for an abrupt dat_ep_disconnect and dat_ep_free. Without an event, the end is

@@ -187,8 +187,7 @@ void dofi_act_ask_elsewhere(struct dofi_conn *conn, const struct dofi_msg *rejec
 
 static void refuse(struct dofi_conn *conn)
 {
-	dofi_conn_end(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DAT_DTO_ERR_FLUSHED,
-		      DOFI_REASON_ERROR);
+	dofi_conn_end(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DOFI_REASON_ERROR);
 }
 
 void dofi_act_connect(struct dofi_conn *conn, const struct dofi_msg *accept)

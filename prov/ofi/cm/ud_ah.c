@@ -206,7 +206,7 @@ void dofi_ud_established(struct dofi_conn *conn)
 	dofi_assert_held(&conn->ia->engine.lock);
 	if (!ah) {
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
-			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+			      DOFI_REASON_ERROR);
 		return;
 	}
 	dofi_timer_cancel(conn->ia, &conn->timer);

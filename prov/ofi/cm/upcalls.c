@@ -36,7 +36,7 @@ static bool is_over(const struct dofi_ep *ep)
 
 static void broken(struct dofi_conn *conn)
 {
-	dofi_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+	dofi_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, DOFI_REASON_ERROR);
 }
 
 const struct dofi_upcalls dofi_cm_upcalls = {

@@ -356,7 +356,7 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 			   fi_strerror(-ret), ret == -FI_ENOMEM ? dofi_mr_limit(limit) : "");
 		/* The fabric need not tell the peer that its request is gone. */
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
-			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+			      DOFI_REASON_ERROR);
 	}
 }
 

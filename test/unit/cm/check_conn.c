@@ -466,8 +466,7 @@ START_TEST(only_the_token_finds_a_connection)
 	make(conns[0]);
 	ck_assert_ptr_null(dofi_conn_by_token(&burst_ia, token));
 	ck_assert_ptr_eq(dofi_conn_by_token(&burst_ia, conns[1]->token), conns[1]);
-	dofi_conn_end(conns[1], DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,
-		      DOFI_REASON_ERROR);
+	dofi_conn_end(conns[1], DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DOFI_REASON_ERROR);
 	ck_assert(dofi_conn_is_ending(conns[1]));
 	ck_assert_ptr_null(dofi_conn_by_token(&burst_ia, conns[1]->token));
 }

@@ -600,8 +600,7 @@ static void local_happens(enum happening what)
 				  DOFI_REASON_DISCONNECT);
 		break;
 	case FAIL:
-		dofi_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_FLUSHED,
-			      DOFI_REASON_ERROR);
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, DOFI_REASON_ERROR);
 		break;
 	case TAKEN:
 		ep.peeking = false;

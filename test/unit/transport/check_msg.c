@@ -70,8 +70,7 @@ static ssize_t queue_says = -FI_EAGAIN;
 
 void __wrap_dofi_conn_path_made(struct dofi_conn *of);
 void __wrap_dofi_conn_proceeds(struct dofi_conn *of);
-void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, uint8_t status,
-			  enum dofi_reason tell_peer);
+void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, enum dofi_reason tell_peer);
 struct dofi_conn *__wrap_dofi_conn_by_token(struct dofi_ia *of, const uint8_t *theirs);
 
 void __wrap_dofi_conn_path_made(struct dofi_conn *of)
@@ -86,10 +85,8 @@ void __wrap_dofi_conn_proceeds(struct dofi_conn *of)
 	proceeds++;
 }
 
-void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, uint8_t status,
-			  enum dofi_reason tell_peer)
+void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, enum dofi_reason tell_peer)
 {
-	ck_assert_uint_eq(status, DAT_DTO_ERR_FLUSHED);
 	ck_assert_int_eq(tell_peer, DOFI_REASON_ERROR);
 	ck_assert_uint_eq(event, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
 	of->state = DOFI_CONN_ENDING;
