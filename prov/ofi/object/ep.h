@@ -14,7 +14,6 @@
 #include "base/probe.h"
 
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 struct dofi_wakeup_peer;
 struct dofi_conn;

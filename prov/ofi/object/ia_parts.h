@@ -13,7 +13,6 @@
 #include "base/run_delay.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>

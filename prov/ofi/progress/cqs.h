@@ -11,10 +11,6 @@
 #ifndef DOFI_CQS_H
 #define DOFI_CQS_H
 
-#include "object/ia_parts.h"
-
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -17,6 +17,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <signal.h>
 #include <stdlib.h>
 
 /*

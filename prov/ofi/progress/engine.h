@@ -13,12 +13,6 @@
 #include "object/ia_parts.h"
 
 #include "base/dat_api.h"
-#include "base/list.h"
-#include "base/lock.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
 
 struct dofi_ia;
 

@@ -7,12 +7,9 @@
 #ifndef DOFI_SHM_CLEANUP_H
 #define DOFI_SHM_CLEANUP_H
 
-#include "object/ia_parts.h"
-
-#include "progress/engine.h"
-
-#include <stdbool.h>
 #include <stdint.h>
+
+struct dofi_ia;
 
 /*
  * Checks that a region can be made in /dev/shm, because libfabric 2.x crashes if it can't. 0 or a
