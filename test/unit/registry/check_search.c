@@ -48,19 +48,30 @@ START_TEST(test_selection_among_lines)
 }
 END_TEST
 
+/* Sets the limit of descriptors. Returns the former one, which LeakSanitizer needs at exit. */
+static rlim_t limit_descriptors(rlim_t soft)
+{
+	struct rlimit limit;
+	rlim_t before;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	before = limit.rlim_cur;
+	limit.rlim_cur = soft;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	return before;
+}
+
 /* IA-017: the file is read when there are descriptors again, and nothing is opened without it. */
 START_TEST(test_file_that_can_not_be_opened_yet)
 {
-	struct rlimit before, none;
+	rlim_t before;
 
 	t_conf(LINE("ib0", "x") LINE("ofi", "y"));
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
-	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	before = limit_descriptors(0);
 	assert_cannot_open("ib0", T_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
 	assert_cannot_open("ofi", T_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
 	assert_loads(0, 0);
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	limit_descriptors(before);
 	must_close(must_open("ib0"));
 	must_close(must_open("ofi"));
 }
@@ -69,12 +80,13 @@ END_TEST
 /* A name that the program added needs no file. */
 START_TEST(test_added_name_needs_no_file)
 {
-	struct rlimit none = {0};
 	DAT_IA_HANDLE ia;
+	rlim_t before;
 
 	must_add("own", MAJOR, MINOR, DAT_FALSE);
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	before = limit_descriptors(0);
 	ck_assert_uint_eq(openv("own", MAJOR, MINOR, DAT_FALSE, &ia), DAT_SUCCESS);
+	limit_descriptors(before);
 }
 END_TEST
 

@@ -284,6 +284,7 @@ START_TEST(commands_that_can_not_be_given_back)
 	ck_assert_uint_eq(get(CMD_STACK + 4096 + 10, 1), 8);
 	put(CMD_STACK + 16, 40000, 8);
 	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 0);
+	finish();
 }
 END_TEST
 
