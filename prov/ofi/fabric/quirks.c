@@ -81,9 +81,8 @@ static const struct row {
 		 "rights are checked by the initiator alone, as on tcp; read-only memory can't be "
 		 "registered"},
 	{QUIRK(UNARMED_QUEUE), .provider = "efa", .from = V(2, 5), .fate = not_mended,
-	 .what = "takes the events of a queue only within fi_cq_sread, so that a queue's "
-		 "descriptor "
-		 "stays readable after the first completion",
+	 .what = "takes the events of a queue within fi_cq_sread alone: the descriptor of the "
+		 "queue stays readable after the first completion",
 	 .answer = "the queue is looked at by the clock, and peers of the same host wake it"},
 
 	/* --- tcp, net, sockets --- */
