@@ -21,6 +21,7 @@ dofi_base_sources = \
 	%D%/base/log_fabric.c %D%/base/log_fabric.h \
 	%D%/base/param.c %D%/base/param.def %D%/base/param.h \
 	%D%/base/run_delay.c %D%/base/run_delay.h \
+	%D%/base/power.h \
 	%D%/base/probe.h \
 	%D%/base/secure.c %D%/base/secure.h \
 	%D%/base/thread.c %D%/base/thread.h

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "cm/conn.h"
 #include "dto/op_context.h"
+#include "fabric/error.h"
 #include "object/ep.h"
 #include "object/ia.h"
 #include "object/mem.h"
@@ -123,10 +124,7 @@ static void forget_oldest(struct dofi_ia *ia, bool told)
 		end(oldest);
 }
 
-/*
- * Posts the receive; each drain has one at a time. shm of libfabric 1.17 reports a lack of memory
- * when its receives are posted.
- */
+/* Posts the receive; each drain has one at a time. */
 static void post(struct drain *drain)
 {
 	void *desc = drain->mr ? fi_mr_desc(drain->mr) : NULL;
@@ -135,7 +133,7 @@ static void post(struct drain *drain)
 			 drain->tag, 0, dofi_context_of(drain->ia, &drain->own.wr));
 
 	drain->posted = !ret;
-	if (ret && ret != -FI_EAGAIN && ret != -FI_ENOMEM)
+	if (ret && dofi_error_no_room(ret) != -FI_EAGAIN)
 		end(drain);
 }
 

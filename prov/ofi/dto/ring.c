@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dto/ring.h"
 
+#include "base/power.h"
 #include "object/ia.h"
 #include "object/ep.h"
 
@@ -13,7 +14,7 @@ int dofi_ring_init(const struct dofi_ia *ia, struct dofi_ring *ring, uint32_t li
 {
 	size_t stride =
 		offsetof(struct dofi_wr, iov) + max_iov * (sizeof(struct iovec) + sizeof(void *));
-	uint32_t size = 1;
+	uint32_t size = dofi_power_of_two(limit);
 	char *memory;
 
 	stride += sizeof(uint32_t); /* dofi_wr_immediate */
@@ -21,8 +22,6 @@ int dofi_ring_init(const struct dofi_ia *ia, struct dofi_ring *ring, uint32_t li
 		stride = sizeof(struct dofi_wr) + sizeof(struct dofi_bind);
 	stride = (stride + DOFI_CACHE_LINE - 1) & ~(size_t)(DOFI_CACHE_LINE - 1);
 	stride += ia->context_gap;
-	while (size < limit)
-		size *= 2;
 	memory = aligned_alloc(DOFI_CACHE_LINE, size * stride);
 	if (!memory)
 		return -ENOMEM;

@@ -5,8 +5,10 @@
 
 #include "base/dat_api.h"
 
+#include <rdma/fi_errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct fi_cq_err_entry;
 
@@ -36,5 +38,14 @@ bool dofi_error_gives_back(int err);
  * Whether it concerns all operations under way to that peer: one of those, or a peer out of reach.
  */
 bool dofi_error_is_of_peer(int err);
+
+/*
+ * The result of posting a receive. shm of libfabric 1.17 reports a lack of memory when its 1024
+ * receives are posted.
+ */
+static inline ssize_t dofi_error_no_room(ssize_t ret)
+{
+	return ret == -FI_ENOMEM ? -FI_EAGAIN : ret;
+}
 
 #endif

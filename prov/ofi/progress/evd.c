@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/power.h"
 #include "object/ia.h"
 #include "object/srq_count.h"
 #include "object/ud_ah.h"
@@ -137,16 +138,6 @@ void dofi_evd_async(struct dofi_ia *ia, DAT_EVENT_NUMBER number, void *handle, u
 		dofi_evd_push(evd, &event, true);
 }
 
-/* A power of two, so that free-running indices need no division; asking for 1 gives 1. */
-static uint32_t round_up(uint32_t n)
-{
-	uint32_t size = 1;
-
-	while (size < n)
-		size <<= 1;
-	return size;
-}
-
 int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DAT_EVD_FLAGS flags,
 		 struct dofi_evd **evd_p)
 {
@@ -155,7 +146,7 @@ int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DA
 
 	if (!evd)
 		return -ENOMEM;
-	evd->qlen = round_up(min_qlen);
+	evd->qlen = dofi_power_of_two(min_qlen);
 	evd->ring = malloc(evd->qlen * sizeof(*evd->ring));
 	if (!evd->ring) {
 		dofi_obj_free(&evd->obj, DAT_HANDLE_TYPE_EVD);
@@ -244,7 +235,7 @@ static DAT_RETURN may_resize(const struct dofi_evd *evd, uint32_t min_qlen)
 
 DAT_RETURN dofi_evd_set_length(struct dofi_evd *evd, uint32_t min_qlen)
 {
-	uint32_t qlen = round_up(min_qlen);
+	uint32_t qlen = dofi_power_of_two(min_qlen);
 	struct dofi_event *ring = malloc(qlen * sizeof(*ring));
 	DAT_RETURN ret;
 

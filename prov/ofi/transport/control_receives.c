@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "dto/op_context.h"
+#include "fabric/error.h"
 #include "object/ia.h"
 #include "object/mr.h"
 #include "transport/rdm_tag.h"
@@ -33,9 +34,9 @@ static ssize_t post_ctrl_recv(struct dofi_ia *ia, struct dofi_wr *wr)
 	struct dofi_rdm *rdm = ia->rdm;
 	union dofi_ctrl_buffer *buffer = dofi_ctrl_recv_buffer(rdm, wr, false);
 	void *desc = rdm->ctrl_mr ? fi_mr_desc(rdm->ctrl_mr) : NULL;
-	ssize_t ret = dofi_rdm_no_room(fi_trecv(ia->shared_ep, buffer, sizeof(*buffer), desc,
-						FI_ADDR_UNSPEC, DOFI_TAG_CTRL, 0,
-						dofi_context_of(ia, wr)));
+	ssize_t ret = dofi_error_no_room(fi_trecv(ia->shared_ep, buffer, sizeof(*buffer), desc,
+						  FI_ADDR_UNSPEC, DOFI_TAG_CTRL, 0,
+						  dofi_context_of(ia, wr)));
 
 	wr->state = ret ? DOFI_WR_QUEUED : DOFI_WR_ISSUED;
 	if (ret == -FI_EAGAIN)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "transport/memory_pending.h"
 
+#include "base/power.h"
 #include "dto/reap.h"
 #include "object/ia.h"
 #include "progress/wait.h"
@@ -8,13 +9,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A power of two: the indices wrap, and an index behind the wrap must follow the last one. */
 int dofi_memory_pending_make(struct dofi_memory_path *path, uint32_t most)
 {
-	uint32_t size = 1;
+	uint32_t size = dofi_power_of_two(most);
 
-	while (size < most)
-		size *= 2;
 	path->pending = calloc(size, sizeof(*path->pending));
 	if (!path->pending)
 		return -ENOMEM;

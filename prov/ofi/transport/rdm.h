@@ -51,12 +51,6 @@ struct dofi_rdm {
 	struct fid_mr *ctrl_mr; /* if the fabric needs a registration of memory that it fills */
 };
 
-/* shm of libfabric 1.17 reports a lack of memory when its 1024 receives are posted. */
-static inline ssize_t dofi_rdm_no_room(ssize_t ret)
-{
-	return ret == -FI_ENOMEM ? -FI_EAGAIN : ret;
-}
-
 /* After a post: wakes the peer and our own driver, if they sleep and nothing else wakes them. */
 DOFI_INLINE ssize_t dofi_rdm_wake_after(struct dofi_ia *ia, const struct dofi_wakeup_peer *wakeup,
 					ssize_t ret)

@@ -6,6 +6,7 @@
 #include "dto/op_context.h"
 #include "dto/rma.h"
 #include "dto/ud.h"
+#include "fabric/error.h"
 #include "object/ep.h"
 #include "object/ia.h"
 #include "object/srq_count.h"
@@ -180,7 +181,7 @@ static ssize_t receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint
 
 	if (DOFI_UNLIKELY(!dofi_rx_slots_acquire(slots)))
 		return -FI_EAGAIN;
-	ret = dofi_rdm_no_room(post_receive(ia, wr, desc, tag, ignore));
+	ret = dofi_error_no_room(post_receive(ia, wr, desc, tag, ignore));
 	if (DOFI_UNLIKELY(ret)) {
 		dofi_rx_slots_unacquire(slots);
 		if (ret == -FI_EAGAIN)
@@ -250,8 +251,8 @@ ssize_t dofi_rdm_ud_recv(struct dofi_ia *ia, struct dofi_wr *wr, void *buffer, s
 	if (!wr->ud_recv.has_slot && !dofi_rx_slots_acquire(slots))
 		return -FI_EAGAIN;
 	wr->ud_recv.has_slot = true;
-	ret = dofi_rdm_no_room(fi_trecv(ia->shared_ep, buffer, size, desc, FI_ADDR_UNSPEC,
-					DOFI_TAG_UD, 0, dofi_context_of(ia, wr)));
+	ret = dofi_error_no_room(fi_trecv(ia->shared_ep, buffer, size, desc, FI_ADDR_UNSPEC,
+					  DOFI_TAG_UD, 0, dofi_context_of(ia, wr)));
 	if (ret == -FI_EAGAIN)
 		dofi_rx_slots_full(slots);
 	return ret;
