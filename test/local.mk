@@ -790,7 +790,7 @@ ud_world = %D%/unit/dto/ud_world.c %D%/unit/dto/ud_world.h $(t_headers)
 %C%_unit_cm_check_invalidation_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_invalidation_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_bind_apply \
 	-Wl,--wrap=dofi_release_rings -Wl,--wrap=dofi_ep_issue -Wl,--wrap=dofi_wait_sleep \
-	-Wl,--wrap=dofi_reap -Wl,--wrap=dofi_now
+	-Wl,--wrap=dofi_reap -Wl,--wrap=dofi_now -Wl,--wrap=dofi_ctxtab_subscribe
 %C%_unit_cm_check_invalidation_LDADD = $(p2_libs)
 %C%_unit_fabric_check_same_process_SOURCES = %D%/unit/fabric/check_same_process.c $(t_headers)
 %C%_unit_fabric_check_same_process_CPPFLAGS = $(p2_cppflags)

@@ -125,6 +125,7 @@ dofi_dto_sources = \
 	%D%/dto/reap.c %D%/dto/reap.h \
 	%D%/dto/receive.c %D%/dto/receive.h \
 	%D%/dto/release.c %D%/dto/release.h \
+	%D%/dto/remote_context.c %D%/dto/remote_context.h \
 	%D%/dto/request.c %D%/dto/request.h \
 	%D%/dto/ring.c %D%/dto/ring.h \
 	%D%/dto/rma.c %D%/dto/rma.h \

@@ -14,7 +14,7 @@ static struct t_ia ia, from;
 static struct t_end ends[2]; /* of the other IA, of ours */
 static struct t_listener listener;
 static DAT_CNO_HANDLE cnos[2];
-static DAT_LMR_HANDLE exposed;
+static DAT_RMR_HANDLE exposed; /* all peers have to hear of its end */
 static uint64_t took_us;
 static sem_t closed;
 static DAT_RETURN answer;
@@ -38,7 +38,7 @@ static void free_agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
 
 	(void)data;
 	(void)evd;
-	answer = dat_lmr_free(exposed);
+	answer = dat_rmr_free(exposed);
 	took_us = t_now_us() - begun;
 	sem_post(&closed);
 }
@@ -84,6 +84,16 @@ static void prepare(void)
 static void trigger(void)
 {
 	t_ok(t_send(&ends[0], 0, 64, 2, DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+static void expose(const struct t_end *of)
+{
+	DAT_RMR_CONTEXT context;
+
+	t_ok(dat_rmr_create(ia.pz, &exposed));
+	t_ok(t_rmr_bind(exposed, &of->buf, t_seg(&of->buf, 0, 64), DAT_MEM_PRIV_REMOTE_READ_FLAG,
+			of->ep, 9, DAT_COMPLETION_DEFAULT_FLAG, &context));
+	t_wait_bind(of->request_evd, exposed, 9, DAT_DTO_SUCCESS);
 }
 
 static bool has_closed(void)
@@ -160,11 +170,9 @@ END_TEST
 /* On the progress thread, which drives meanwhile. */
 START_TEST(agent_hears_the_peer_that_its_call_waits_for)
 {
-	static unsigned char mem[64];
-
 	setenv("DAT_OFI_SILENT_MS", "20000", 1);
 	prepare_for(free_agent);
-	t_ok(t_lmr_of(ia.ia, mem, sizeof(mem), ia.pz, DAT_MEM_PRIV_ALL_FLAG, &exposed));
+	expose(&ends[1]);
 	trigger();
 	while (sem_wait(&closed))
 		;
@@ -192,18 +200,17 @@ static void answer_no_more(struct t_peer *self)
 
 static _Atomic pid_t freer;
 
-/* dat_lmr_free() waits until all peers have forgotten the context. */
-static void *free_lmr(void *arg)
+/* dat_rmr_free() waits until all peers have forgotten the context. */
+static void *free_rmr(void *arg)
 {
 	freer = gettid();
-	t_ok(dat_lmr_free(exposed));
+	t_ok(dat_rmr_free(exposed));
 	return arg;
 }
 
 START_TEST(agent_inside_another_call_closes_its_ia)
 {
 	int err = t_capture(STDERR_FILENO);
-	unsigned char mem[64];
 	struct t_peer peer;
 	struct t_end end;
 	pthread_t thread;
@@ -215,9 +222,9 @@ START_TEST(agent_inside_another_call_closes_its_ia)
 	t_ok(t_cr_accept(t_next_cr(&listener), end.ep));
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
 	ck_assert_uint_eq(t_peer_hear(&peer), 1);
+	expose(&end);
 	t_peer_freeze(&peer);
-	t_ok(t_lmr_of(ia.ia, mem, sizeof(mem), ia.pz, DAT_MEM_PRIV_ALL_FLAG, &exposed));
-	ck_assert_int_eq(pthread_create(&thread, NULL, free_lmr, NULL), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, free_rmr, NULL), 0);
 	t_until(freer && t_sleeps(freer));
 	trigger();
 	t_until(has_closed());

@@ -218,7 +218,7 @@ START_TEST(disconnect_gracefully_then_abruptly)
 }
 END_TEST
 
-/* Freeing memory asks the peer to forget its context, and waits for a second at most. */
+/* Where freeing memory asks the peer to forget its context, it waits for a second at most. */
 START_TEST(free_all_objects)
 {
 	uint64_t began;

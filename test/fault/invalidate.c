@@ -9,6 +9,8 @@
 #include "object/mem.h"
 
 #include "../fabric/fault.h"
+#include "cm/channel.h"
+#include "cm/conn.h"
 #include "object/ctxtab.h"
 #include "object/ep.h"
 
@@ -169,6 +171,15 @@ static void use_it(void)
 	ck_assert(t_is_filled(memory, SIZE / 4, TARGET));
 	t_fill(memory, SIZE, TARGET);
 	t_fill(end.buf.mem, SIZE, OWN);
+}
+
+/* Uses it so often that the cache keeps the entry. */
+static void keep_it(void)
+{
+	const struct dofi_ep *ep = (struct dofi_ep *)end.ep;
+	const struct dofi_ctx *entry = &ep->rcache[there.rmr_context % DOFI_RCACHE_SIZE];
+
+	t_until((use_it(), entry->context == there.rmr_context));
 }
 
 static void expect_untouched(void)
@@ -354,7 +365,7 @@ START_TEST(the_fabric_refuses_the_old_key)
 	struct key key;
 
 	meet(LMR_FREE);
-	use_it();
+	keep_it();
 	needs_endpoint();
 	key = old_key();
 	end_it();
@@ -370,11 +381,34 @@ START_TEST(the_fabric_refuses_the_old_key)
 }
 END_TEST
 
+/* Whether the target asked this process to forget a context. Its call waits for the answer. */
+static bool was_asked(void)
+{
+	const struct dofi_ep *ep = (struct dofi_ep *)end.ep;
+
+	return ep->conn->chan->answer_number;
+}
+
+/* Memory that is registered for one message is freed without a word to the peers. */
+START_TEST(only_a_subscriber_is_asked)
+{
+	meet(LMR_FREE);
+	if (_i)
+		keep_it();
+	else
+		use_it();
+	needs_endpoint();
+	end_it();
+	ck_assert_int_eq(was_asked(), _i || !((struct dofi_ep *)end.ep)->obj.ia->ends_keys);
+	part();
+}
+END_TEST
+
 /* The same with a valid key succeeds, so the test above depends on the key only. */
 START_TEST(the_fabric_takes_a_good_key)
 {
 	meet(LMR_FREE);
-	use_it();
+	keep_it();
 	needs_endpoint();
 	attack((enum kind)_i, old_key());
 	t_until(was_touched());
@@ -432,6 +466,7 @@ int main(void)
 			    (int)fault_amount(ENDS, ENDS * KINDS * 2));
 	tcase_add_loop_test(tcase, context_ends_during_a_stream, 0,
 			    (int)fault_amount(ENDS * KINDS, 100));
+	tcase_add_loop_test(tcase, only_a_subscriber_is_asked, 0, 2);
 	tcase_add_loop_test(tcase, the_fabric_refuses_the_old_key, 0, KINDS);
 	tcase_add_loop_test(tcase, the_fabric_takes_a_good_key, 0, KINDS);
 	tcase_add_loop_test(tcase, refusal_by_the_card_is_a_remote_access_error, 0, KINDS);

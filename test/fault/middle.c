@@ -15,6 +15,10 @@
 #include "inside.h"
 #include "t_channel.h"
 
+#include "object/ctxtab.h"
+#include "object/ia.h"
+#include "object/mem.h"
+
 #define MIDDLE_HOST  0x7f000002u /* 127.0.0.2, because the port must be that of the server */
 #define SERVER_HOST  0x7f000001u
 #define HANDSHAKE_MS (T_LIMIT_US / 20000) /* longer where sanitizers make steps slow */
@@ -193,6 +197,8 @@ static void serving(struct t_peer *self)
 
 	t_ia_open(&ia);
 	t_buf_new(&spare, ia.ia, ia.pz, SERVER_MESSAGE, DAT_MEM_PRIV_ALL_FLAG);
+	/* as a client that has used it often */
+	dofi_ctxtab_subscribe(&((struct dofi_pz *)ia.pz)->obj.ia->ctxtab, spare.rmr_context);
 	t_peer_tell(self, server_listen(&server, &ia, asked_qual));
 	while ((word = server_run(&server, self)) != STOP) {
 		if (word == REPORT)

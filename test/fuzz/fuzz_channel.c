@@ -350,11 +350,13 @@ static void step_bind(struct fuzz_input *in)
 
 static void step_invalidate(struct fuzz_input *in)
 {
+	uint32_t context = fuzz_u8(in);
+	uint8_t how = fuzz_u8(in);
 	uint64_t number;
 
 	dofi_engine_begin(world.ia);
-	number = dofi_chan_ask(world.ia, fuzz_u8(in));
-	if (fuzz_u8(in) & 1)
+	number = dofi_chan_ask(world.ia, context, !(how & 2));
+	if (how & 1)
 		dofi_chan_give_up(world.ia, number);
 	dofi_engine_end(world.ia);
 }

@@ -208,6 +208,8 @@ static void hear_message(struct peer *peer, const uint8_t *body, size_t size)
 		break;
 	case DOFI_MSG_GOODBYE:
 	case DOFI_MSG_DONE:
+	case DOFI_MSG_SUBSCRIBE:
+	case DOFI_MSG_SUBSCRIBED:
 		break;
 	default:
 		remember(peer, &msg);

@@ -42,6 +42,7 @@ REJECTED = (MESSAGE, 0, 3, 0x40 | CONSUMER << 3, 7, 0, 0, 0, 11)
 READY, CANCEL, LEAVE = message(4), message(5, ORDERLY), message(6, flags=F_NO_RECV)
 INVALIDATE, DONE, GOODBYE = message(8, context=3), message(9), message(10)
 COUNT, COUNTED = message(11), message(12)
+SUBSCRIBE, SUBSCRIBED = message(13, context=3), message(14, context=3)
 LATE_CANCEL = message(5, ORDERLY, NOBODY)
 
 EP, EP_SRQ, EP_UD = (MAKE_EP, 0, 0), (MAKE_EP, 0, 1), (MAKE_EP, 0, 2)
@@ -137,6 +138,7 @@ SEEDS = {
     # memory and its contexts
     "read": CONNECTED + READ + MESSAGE_COMES + MESSAGE_COMES,
     "write": CONNECTED + WRITE + MESSAGE_COMES + MESSAGE_COMES,
+    "subscribed": CONNECTED + READ + SUBSCRIBE + SUBSCRIBED + READ,
     "invalidated": CONNECTED + READ + MESSAGE_COMES + INVALIDATE,
     "bind": CONNECTED + (BIND, 0, 0) + (BIND, 0, 0) + DONE,
     "bind-unanswered": CONNECTED + (BIND, 0, 0) + (BIND, 0, 0) + HANDSHAKE,

@@ -118,7 +118,7 @@ int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
 
 /* --- replacements for peers and the registry --- */
 
-void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
+void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context, bool announced)
 {
 	struct dofi_ctx_wire copy = ia->ctxtab.wire[DOFI_CTX_INDEX(context)];
 	struct dofi_ctx ctx;
@@ -128,6 +128,7 @@ void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 		return;
 	t_fake.valid_when_told |= dofi_ctx_decode(&copy, context, &ctx);
 	t_fake.invalidated = context;
+	t_fake.announced = announced;
 	t_fake.invalidations++;
 	t_fake.mr.closed_before_told |= !t_fake.mr.live;
 }

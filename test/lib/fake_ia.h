@@ -19,6 +19,7 @@ struct t_fake {
 	_Atomic int watchers;                /* threads that watch for completions */
 	_Atomic uint32_t kicks;              /* of the driver */
 	uint32_t invalidated;                /* the context that peers were last asked to forget */
+	bool announced;                      /* ... all of them */
 	uint32_t invalidations;
 	uint32_t waits;       /* for the answers of peers */
 	bool valid_when_told; /* peers were asked while they could still read it anew */

@@ -89,6 +89,7 @@ DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 	struct dofi_lmr *lmr = DOFI_OBJ(handle, LMR);
 	DAT_RMR_CONTEXT exposed;
 	struct dofi_ia *ia;
+	bool announced;
 
 	if (!lmr)
 		return DOFI_BAD_HANDLE(LMR);
@@ -97,13 +98,13 @@ DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 		return DOFI_BAD_STATE(LMR_IN_USE);
 	dofi_cno_stay(ia);
 	exposed = dofi_lmr_rmr_context(lmr);
-	dofi_lmr_release_context(lmr);
+	announced = dofi_lmr_release_context(lmr);
 	/*
 	 * Asks the peers before the key ends: the connection of a peer that still used it would
 	 * break without a clear reason. The same holds for the key that RMRs gave them.
 	 */
 	if (exposed || lmr->window.fid)
-		dofi_chan_invalidate(ia, exposed);
+		dofi_chan_invalidate(ia, exposed, announced);
 	dofi_lmr_destroy(lmr);
 	dofi_cno_go(ia);
 	return DAT_SUCCESS;

@@ -55,7 +55,7 @@ DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE handle)
 	ia = rmr->obj.ia;
 	dofi_cno_stay(ia);
 	/* Without a context, too: its last bind may have been flushed before the peers answered. */
-	dofi_chan_invalidate(ia, dofi_rmr_unbind(rmr));
+	dofi_chan_invalidate(ia, dofi_rmr_unbind(rmr), true);
 	dofi_rmr_destroy(rmr);
 	dofi_cno_go(ia);
 	return DAT_SUCCESS;

@@ -8,6 +8,7 @@
 #include "cm/handshake.h"
 #include "cm/invalidation.h"
 #include "cm/wire.h"
+#include "object/ctxtab.h"
 #include "object/ia.h"
 #include "object/transport.h"
 #include "progress/stall.h"
@@ -55,6 +56,13 @@ void dofi_chan_answer_again(struct dofi_stall *stall)
 	answer_invalidate(DOFI_CONTAINER(stall, struct dofi_chan, answer));
 }
 
+static void confirm_subscription(struct dofi_chan *chan, uint32_t context)
+{
+	const struct dofi_msg msg = {.type = DOFI_MSG_SUBSCRIBED, .context = context};
+
+	dofi_chan_send(chan, &msg);
+}
+
 static void on_message(struct dofi_chan *chan, const uint8_t *body, size_t size)
 {
 	struct dofi_msg msg;
@@ -69,6 +77,13 @@ static void on_message(struct dofi_chan *chan, const uint8_t *body, size_t size)
 		chan->answer_number = msg.number;
 		if (!chan->answer.waits)
 			answer_invalidate(chan);
+		break;
+	case DOFI_MSG_SUBSCRIBE:
+		if (dofi_ctxtab_subscribe(&chan->ia->ctxtab, msg.context))
+			confirm_subscription(chan, msg.context);
+		break;
+	case DOFI_MSG_SUBSCRIBED:
+		dofi_conn_subscribed(chan, msg.context);
 		break;
 	case DOFI_MSG_DONE:
 		on_done(chan, msg.number);

@@ -114,23 +114,23 @@ void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number)
 
 /*
  * Only a peer that has had a data path to us, other than for datagrams, can have resolved a
- * context. It can use the context until it has handled BYE. So a connection counts while it
- * lingers, because BYE was not sent, and after that, because a copy of the peer may still be under
- * way.
+ * context. It keeps one that is not announced only over shared memory. It can use the context until
+ * it has handled BYE. So a connection counts while it lingers, because BYE was not sent, and after
+ * that, because a copy of the peer may still be under way.
  */
-static bool may_know_contexts(const struct dofi_chan *chan)
+static bool may_know_context(const struct dofi_chan *chan, bool announced)
 {
 	DOFI_LIST_FOR(node, &chan->conns)
 	{
 		const struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
 
-		if (conn->path_made && !conn->ud)
+		if (conn->path_made && !conn->ud && (announced || conn->over_memory))
 			return true;
 	}
 	return false;
 }
 
-uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context)
+uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context, bool announced)
 {
 	struct dofi_msg msg = {
 		.type = DOFI_MSG_INVALIDATE,
@@ -143,7 +143,7 @@ uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context)
 	{
 		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
 
-		if (chan->state != DOFI_CHAN_UP || !may_know_contexts(chan))
+		if (chan->state != DOFI_CHAN_UP || !may_know_context(chan, announced))
 			continue;
 		chan->asked = msg.number;
 		dofi_chan_send(chan, &msg);
@@ -164,7 +164,7 @@ static void take_what_came(struct dofi_ia *ia)
 		dofi_reap(ia);
 }
 
-void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
+void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context, bool announced)
 {
 	uint64_t number, deadline = dofi_now() + ia->params.silent_ms * 1000000u;
 	struct dofi_cm *cm = &ia->cm;
@@ -174,7 +174,7 @@ void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 	dofi_engine_begin(ia);
 	/* An EP may not have asked yet for the context that its bind replaced. */
 	dofi_stall_retry_all(ia);
-	number = context ? dofi_chan_ask(ia, context) : cm->invalidations;
+	number = context ? dofi_chan_ask(ia, context, announced) : cm->invalidations;
 	for (;;) {
 		seen = atomic_load(&cm->wakeup);
 		done = has_answers(ia, number);

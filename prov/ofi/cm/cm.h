@@ -16,17 +16,18 @@ int dofi_cm_init(struct dofi_ia *ia); /* 0 or -errno; draws the uuid */
 void dofi_cm_fini(struct dofi_ia *ia);
 
 /*
- * Asks every peer to forget a context, and drives the engine until all have answered this and
- * earlier questions or are gone, for a second at most. Context 0: only waits. Called without locks.
+ * Asks the peers that may have kept a context (dto/remote_context.h) to forget it, and drives the
+ * engine until all have answered this and earlier questions or are gone, for a second at most.
+ * `announced`: all peers may have kept it. Context 0: only waits. Called without locks.
  */
-void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context);
+void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context, bool announced);
 
 /*
  * The same without waiting. dofi_conn_invalidated is called when an answer or the loss of a peer
  * may have completed an invalidation. dofi_chan_invalidated tells whether all peers have answered
  * the invalidation of the returned number and all earlier ones. engine.lock held.
  */
-uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context);
+uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context, bool announced);
 
 bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number);
 /* Closes the channels whose peers have not answered it. */

@@ -16,6 +16,8 @@
 #include "cm/cm.h"
 #include "dto/issue.h"
 #include "dto/release.h"
+#include "dto/remote_context.h"
+#include "cm/channel_send.h"
 
 /* --- contexts of peers --- */
 
@@ -74,19 +76,8 @@ static bool has_marked(struct dofi_ep *ep)
 
 static void forget(struct dofi_ep *ep, uint32_t context)
 {
-	struct dofi_ctx *ctx = &ep->rcache[context % DOFI_RCACHE_SIZE];
-
 	dofi_lock(&ep->lock);
-	if (ctx->context == context)
-		ctx->context = 0;
-	if (ep->peeking && ep->aux_ctx == context)
-		ep->peek_outdated = true;
-	for (uint32_t i = ep->req.issue; i != ep->req.tail; i++) {
-		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
-
-		if (dofi_wr_uses_context(wr, context))
-			wr->rdma.resolved = false;
-	}
+	dofi_remote_context_forget(ep, context);
 	dofi_ep_issue(ep); /* a request may have waited for the place in the cache */
 	dofi_unlock(&ep->lock);
 }
@@ -103,6 +94,32 @@ void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context)
 		if (conn->ep && dofi_conn_stage(conn) == DOFI_STAGE_UP)
 			forget(conn->ep, context);
 	}
+}
+
+void dofi_conn_subscribed(struct dofi_chan *chan, uint32_t context)
+{
+	dofi_assert_held(&chan->ia->engine.lock);
+	DOFI_LIST_FOR(node, &chan->conns)
+	{
+		struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
+
+		if (!conn->ep || dofi_conn_stage(conn) != DOFI_STAGE_UP)
+			continue;
+		dofi_lock(&conn->ep->lock);
+		dofi_remote_context_subscribed(conn->ep, context);
+		dofi_unlock(&conn->ep->lock);
+	}
+}
+
+void dofi_conn_subscribe(struct dofi_ep *ep)
+{
+	const struct dofi_msg msg = {.type = DOFI_MSG_SUBSCRIBE, .context = ep->subscribe_to};
+
+	dofi_assert_held(&ep->obj.ia->engine.lock);
+	dofi_assert_held(&ep->lock);
+	ep->subscribe_to = 0;
+	if (ep->conn && ep->conn->chan && ep->conn->chan->state == DOFI_CHAN_UP)
+		dofi_chan_send(ep->conn->chan, &msg);
 }
 
 bool dofi_conn_uses_forgotten(const struct dofi_chan *chan)
@@ -160,7 +177,7 @@ void dofi_conn_forget_bind(struct dofi_ep *ep)
 	dofi_unlock(&ep->lock);
 	/* The bind is flushed, but it has ended the former context. */
 	if (replaced)
-		dofi_chan_ask(ia, replaced);
+		dofi_chan_ask(ia, replaced, true);
 }
 
 void dofi_conn_ask_for_bind(struct dofi_ep *ep)
@@ -169,7 +186,7 @@ void dofi_conn_ask_for_bind(struct dofi_ep *ep)
 
 	dofi_assert_held(&ia->engine.lock);
 	dofi_assert_held(&ep->lock);
-	ep->bind_number = dofi_chan_ask(ia, ep->bind_replaced);
+	ep->bind_number = dofi_chan_ask(ia, ep->bind_replaced, true);
 	ep->bind_replaced = 0;
 	dofi_list_add_tail(&ia->cm.binds, &ep->bind_link);
 	ep->bind_limit.fire = bind_overdue;

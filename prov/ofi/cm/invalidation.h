@@ -20,11 +20,16 @@ struct dofi_wr;
 void dofi_conn_invalidated(struct dofi_ia *ia);
 /* INVALIDATE came from the peer: no EP of this channel may use the context any more. */
 void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context);
+/* SUBSCRIBED came from the peer: it will send INVALIDATE when this context ends. */
+void dofi_conn_subscribed(struct dofi_chan *chan, uint32_t context);
 /*
  * Whether the answer has to wait for an operation with such a context: the fabric has it, and it
  * would harm the peer (DOFI_QUIRK_CLOSED_KEYS), or its last part is not posted yet.
  */
 bool dofi_conn_uses_forgotten(const struct dofi_chan *chan);
+
+/* Asks the peer to tell when the context ep->subscribe_to ends. engine.lock and ep->lock held. */
+void dofi_conn_subscribe(struct dofi_ep *ep);
 
 /* --- binds --- */
 

@@ -16,6 +16,7 @@
 #include "cm/channel.h"
 #include "cm/conn_state.h"
 #include "cm/wire.h"
+#include "dto/remote_context.h"
 #include "dto/watermark.h"
 #include "object/ep.h"
 #include "base/clock.h"
@@ -62,7 +63,7 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 	ep->read_limit = ours < conn->peer_read_in ? ours : conn->peer_read_in;
 	if (!ep->read_limit)
 		ep->read_limit = 1; /* programs pass 0 and read all the same */
-	memset(ep->rcache, 0, DOFI_RCACHE_SIZE * sizeof(*ep->rcache));
+	dofi_remote_context_reset(ep);
 	ep->reads = ep->writes = ep->nsent = 0;
 	ep->credit_total = conn->peer_credit_total;
 	ep->dirty = ep->peeking = ep->faulty = ep->refused = ep->ending_soon = ep->unfenced = false;

@@ -57,4 +57,5 @@ const struct dofi_upcalls dofi_cm_upcalls = {
 	.drained = dofi_conn_drained,
 	.apply_bind = dofi_conn_apply_bind,
 	.ask_for_bind = dofi_conn_ask_for_bind,
+	.subscribe = dofi_conn_subscribe,
 };

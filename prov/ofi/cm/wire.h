@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 
 #define DOFI_WIRE_MAGIC       0x6461744fu
-#define DOFI_WIRE_VERSION     3u
+#define DOFI_WIRE_VERSION     4u
 #define DOFI_WIRE_MAX_FRAME   4096u /* length word included; a longer frame breaks the protocol */
 #define DOFI_WIRE_MAX_PRIVATE 256u
 
@@ -39,6 +39,9 @@ enum dofi_msg_type {
 	DOFI_MSG_GOODBYE,    /* the IA closes in order */
 	DOFI_MSG_COUNT,      /* how many messages have you sent? */
 	DOFI_MSG_COUNTED,    /* answer to COUNT */
+	/* send INVALIDATE when this context ends; answered by SUBSCRIBED if it is valid */
+	DOFI_MSG_SUBSCRIBE,
+	DOFI_MSG_SUBSCRIBED,
 	DOFI_MSG_TYPES
 };
 
@@ -117,7 +120,8 @@ struct dofi_msg {
 	uint32_t data; /* a count: receives posted, messages received or sent */
 	uint32_t srq;  /* REQUEST, ACCEPT: the SRQ that messages go to; 0: none */
 	/*
-	 * INVALIDATE, DONE; REQUEST, ACCEPT: of the EP's control slots, or index of its credit word
+	 * INVALIDATE, SUBSCRIBE, SUBSCRIBED; REQUEST, ACCEPT: of the EP's control slots, or index
+	 * of its credit word
 	 */
 	uint32_t context;
 	uint32_t private_size;

@@ -405,7 +405,7 @@ struct dofi_ctrl dofi_ctrl_take(struct dofi_ep *ep, uint8_t *status_p)
 		return ctrl;
 	if (dofi_rmr_invalidate(ep->obj.ia, ctrl.value, ep->pz, ep->conn_id)) {
 		/* The sender knows that the context has ended; other peers do not. */
-		ep->obj.ia->up->invalidate(ep->obj.ia, ctrl.value);
+		ep->obj.ia->up->invalidate(ep->obj.ia, ctrl.value, true);
 	} else {
 		*status_p = DAT_DTO_ERR_LOCAL_PROTECTION;
 		ep->faulty = true;

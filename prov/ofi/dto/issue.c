@@ -400,6 +400,8 @@ void dofi_ep_retry(struct dofi_stall *stall)
 		complete = ep->conn;
 	if (ep->binding && ep->bind_replaced)
 		ia->up->ask_for_bind(ep);
+	if (ep->subscribe_to)
+		ia->up->subscribe(ep);
 	if (ep->faulty) {
 		broken = ep->conn;
 		dofi_release_rings(ep);

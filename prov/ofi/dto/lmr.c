@@ -138,17 +138,19 @@ static void deregister(struct dofi_lmr *lmr, struct dofi_mr *mr)
 
 static void expose(struct dofi_lmr *lmr)
 {
+	struct dofi_ia *ia = lmr->obj.ia;
 	const struct dofi_ctx ctx = {
 		.key = lmr->mr.key,
 		.address = lmr->mr.address,
 		.base = lmr->base,
 		.length = lmr->length,
 		.context = lmr->context,
-		.privileges = (uint16_t)((unsigned int)lmr->privileges & DOFI_MEM_PRIV_REMOTE),
+		.privileges = (uint16_t)(((unsigned int)lmr->privileges & DOFI_MEM_PRIV_REMOTE) |
+					 (ia->ends_keys ? 0 : DOFI_CTX_ANNOUNCED)),
 		.pz = (uint16_t)lmr->pz->number,
 	};
 
-	dofi_ctxtab_expose(&lmr->obj.ia->ctxtab, &ctx);
+	dofi_ctxtab_expose(&ia->ctxtab, &ctx);
 }
 
 DAT_RMR_CONTEXT dofi_lmr_rmr_context(const struct dofi_lmr *lmr)
@@ -193,11 +195,15 @@ err_cookie:
 	return dofi_lmr_error(err);
 }
 
-void dofi_lmr_release_context(struct dofi_lmr *lmr)
+bool dofi_lmr_release_context(struct dofi_lmr *lmr)
 {
-	if (lmr->context)
-		dofi_ctxtab_release(&lmr->obj.ia->ctxtab, lmr->context);
+	struct dofi_ia *ia = lmr->obj.ia;
+	bool announced = !ia->ends_keys;
+
+	if (lmr->context && dofi_ctxtab_release(&ia->ctxtab, lmr->context))
+		announced = true;
 	lmr->context = 0;
+	return announced;
 }
 
 void dofi_lmr_destroy(struct dofi_lmr *lmr)

@@ -10,8 +10,11 @@
  * changes nothing.
  */
 DAT_RETURN dofi_lmr_open(struct dofi_lmr *lmr);
-/* Ends the context, for local posts and for peers that resolve it from now on. */
-void dofi_lmr_release_context(struct dofi_lmr *lmr);
+/*
+ * Ends the context, for local posts and for peers that resolve it from now on. Returns whether all
+ * peers have to be told, because they may have kept it.
+ */
+bool dofi_lmr_release_context(struct dofi_lmr *lmr);
 /* Its rmr_context; 0 without remote rights. */
 DAT_RMR_CONTEXT dofi_lmr_rmr_context(const struct dofi_lmr *lmr);
 /*

@@ -11,6 +11,7 @@
 #include "dto/parts.h"
 #include "dto/receive.h"
 #include "dto/release.h"
+#include "dto/remote_context.h"
 #include "dto/srq_receive.h"
 #include "dto/ud.h"
 #include "dto/ud_pool.h"
@@ -27,19 +28,15 @@
 
 DOFI_SLOW_PATH static void peeked(struct dofi_ep *ep, int err)
 {
-	struct dofi_ctx *ctx = &ep->rcache[ep->aux_ctx % DOFI_RCACHE_SIZE];
+	uint32_t context = ep->aux_ctx;
 
 	ep->peeking = false;
 	if (err && !dofi_fail_is_back(ep, err))
 		dofi_fail_path(ep, err);
-	if (err || !ep->aux_ctx || ep->peek_outdated)
+	if (err || !context || ep->peek_outdated || dofi_remote_context_read(ep))
 		return;
-	/*
-	 * If the peer's table has no such entry, stores one without rights: the request that needs
-	 * it ends the connection.
-	 */
-	if (!dofi_ctx_decode(&ep->obj.ia->scratch.slots[ep->scratch], ep->aux_ctx, ctx))
-		*ctx = (struct dofi_ctx){.context = ep->aux_ctx};
+	dofi_ep_go_on(ep);
+	dofi_remote_context_served(ep, context);
 }
 
 DOFI_COLD static void request_failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)

@@ -108,8 +108,10 @@ static void expose(const struct dofi_bind *bind)
 		.base = bind->zero_based ? 0 : bind->triplet.virtual_address,
 		.length = bind->triplet.segment_length,
 		.context = bind->context,
-		.privileges = (uint16_t)(((unsigned int)bind->privileges & DOFI_MEM_PRIV_REMOTE) |
-					 (bind->rmr->of_ep ? DOFI_CTX_EP_SCOPE : 0)),
+		/* the LMR's key remains when the context ends, so peers have to be told */
+		.privileges =
+			(uint16_t)(((unsigned int)bind->privileges & DOFI_MEM_PRIV_REMOTE) |
+				   DOFI_CTX_ANNOUNCED | (bind->rmr->of_ep ? DOFI_CTX_EP_SCOPE : 0)),
 		.pz = (uint16_t)(bind->rmr->of_ep ? bind->conn : bind->rmr->pz->number),
 	};
 

@@ -43,6 +43,16 @@ bool dofi_has_immediates(const struct fi_info *info, uint64_t quirks)
 }
 
 /*
+ * Shared memory copies without a look at the key. With DOFI_HOLD the last part of a write may still
+ * be due, and needs the key.
+ */
+bool dofi_ends_keys(const struct fi_info *info, uint64_t quirks)
+{
+	return !(quirks & (DOFI_QUIRK_CLOSED_KEYS | DOFI_QUIRK_SHARED_MEMORY)) &&
+	       dofi_order_of(info) != DOFI_HOLD;
+}
+
+/*
  * On such fabrics a completion says only that the bytes were copied, so a completion can be saved.
  * On others it reports the result of the transfer.
  */

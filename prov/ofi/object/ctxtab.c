@@ -155,6 +155,7 @@ int dofi_ctxtab_reserve(struct dofi_ctxtab *tab, struct dofi_lmr *lmr, uint32_t 
 	if (!++local->generation)
 		local->generation = 1;
 	local->lmr = lmr;
+	local->subscribed = false;
 	local->context = (uint32_t)local->generation << 16 | index;
 	*context_p = local->context;
 	tab->used++;
@@ -203,15 +204,30 @@ struct dofi_rmr *dofi_ctxtab_hold_rmr(struct dofi_ctxtab *tab, uint32_t context,
 	return rmr;
 }
 
-void dofi_ctxtab_release(struct dofi_ctxtab *tab, uint32_t context)
+bool dofi_ctxtab_subscribe(struct dofi_ctxtab *tab, uint32_t context)
+{
+	struct dofi_ctx_local *local = &tab->local[DOFI_CTX_INDEX(context)];
+	bool valid;
+
+	dofi_lock(&tab->lock);
+	valid = context && local->context == context;
+	if (valid)
+		local->subscribed = true;
+	dofi_unlock(&tab->lock);
+	return valid;
+}
+
+bool dofi_ctxtab_release(struct dofi_ctxtab *tab, uint32_t context)
 {
 	uint32_t index = DOFI_CTX_INDEX(context);
 	struct dofi_ctx_local *local = &tab->local[index];
+	bool subscribed;
 
 	dofi_lock(&tab->lock);
 	assert(local->context == context);
 	__atomic_store_n(&tab->wire[index].context, 0, __ATOMIC_RELEASE);
 	local->context = 0;
+	subscribed = local->subscribed;
 	local->lmr = NULL;
 	local->rmr = NULL;
 	if (tab->resting++)
@@ -221,4 +237,5 @@ void dofi_ctxtab_release(struct dofi_ctxtab *tab, uint32_t context)
 	tab->free_tail = (uint16_t)index;
 	tab->used--;
 	dofi_unlock(&tab->lock);
+	return subscribed;
 }

@@ -35,6 +35,8 @@ struct dofi_ctx_wire {
 };
 
 /* Flags beside the rights of DAT: */
+/* the owner sends INVALIDATE to all peers when the context ends, not only to subscribers */
+#define DOFI_CTX_ANNOUNCED  0x2000u
 /* pz is the low half of a connection number: only that connection may use the entry */
 #define DOFI_CTX_EP_SCOPE   0x4000u
 #define DOFI_CTX_CTRL_SLOTS 0x8000u /* memory of the library, not of the consumer */
@@ -58,6 +60,7 @@ struct dofi_ctx_local {
 	struct dofi_lmr *lmr; /* NULL for RMRs and free entries */
 	struct dofi_rmr *rmr; /* NULL except for RMRs; guarded by lock */
 	uint32_t context;     /* 0: free */
+	bool subscribed;      /* a peer has subscribed to the end; guarded by lock */
 	uint16_t generation;
 	uint16_t next_free;
 };
@@ -91,8 +94,11 @@ int dofi_ctxtab_reserve(struct dofi_ctxtab *tab, struct dofi_lmr *lmr, uint32_t 
 /* Makes the entry visible to peers; ctx->context was reserved before. */
 void dofi_ctxtab_expose(struct dofi_ctxtab *tab, const struct dofi_ctx *ctx);
 
-/* Ends the context for local and remote use. */
-void dofi_ctxtab_release(struct dofi_ctxtab *tab, uint32_t context);
+/* A peer wants to know when the context ends. False: it is not valid. */
+bool dofi_ctxtab_subscribe(struct dofi_ctxtab *tab, uint32_t context);
+
+/* Ends the context for local and remote use. Returns whether a peer has subscribed to the end. */
+bool dofi_ctxtab_release(struct dofi_ctxtab *tab, uint32_t context);
 
 /*
  * The LMR of a valid local context, or NULL. Takes no lock: it is an error of the consumer to free

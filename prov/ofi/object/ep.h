@@ -32,6 +32,13 @@ struct fid_ep;
  */
 #define DOFI_RCACHE_SIZE 64u
 
+/* How often this EP has read a context, in the same place of an array; remote_context.h */
+struct dofi_ctx_use {
+	uint32_t context;
+	uint8_t reads;
+	bool subscribed; /* the owner tells us when the context ends */
+};
+
 #define DOFI_MAX_PRIVATE 256
 
 /* What posts need to know about the peer's EP. Set when the path comes up. */
@@ -199,8 +206,10 @@ struct dofi_ep {
 	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE];
 
 	/* Slot of ia->scratch for reads of the peer's context table and for the final sync. */
-	uint32_t scratch;        /* index into the IA's scratch area */
-	uint32_t aux_ctx;        /* context that is being read; 0: the final sync */
+	uint32_t scratch;      /* index into the IA's scratch area */
+	uint32_t aux_ctx;      /* context that is being read; 0: the final sync */
+	uint32_t subscribe_to; /* the engine has to subscribe to this context; 0: none */
+	struct dofi_ctx_use ctx_uses[DOFI_RCACHE_SIZE];
 	struct dofi_own_wr *aux; /* the operation that fills the scratch */
 };
 

@@ -54,6 +54,7 @@ int dofi_mr_cached_look(struct dofi_ia *ia)
 	if (ret || !cached)
 		return ret;
 	strcpy(ia->named.mr_cached, "TRUE");
+	ia->ends_keys = false;
 	setting = dofi_mr_cache_remedy(&ia->params, ia->quirks);
 	if (setting)
 		DOFI_LOG_W("IA %s: libfabric caches registrations, so keys outlive dat_lmr_free: "

@@ -44,8 +44,8 @@ struct dofi_upcalls {
 	void (*truncated)(struct dofi_srq *srq, struct dofi_wr *wr);
 	/* A message came, so the sender of a truncated message may be known now. */
 	void (*settle_truncated)(struct dofi_srq *srq);
-	/* Asks every peer to forget the context. */
-	uint64_t (*invalidate)(struct dofi_ia *ia, uint32_t context);
+	/* Asks the peers to forget the context; cm.h. */
+	uint64_t (*invalidate)(struct dofi_ia *ia, uint32_t context, bool announced);
 	/* The time at which a linger that begins now is over, in ns. */
 	uint64_t (*linger_until)(struct dofi_ia *ia);
 	/* A UD EP is freed: ends its attempts and address handles. */
@@ -63,6 +63,8 @@ struct dofi_upcalls {
 	void (*apply_bind)(struct dofi_ep *ep, struct dofi_wr *wr);
 	/* The peers have to forget the context that a bind replaced. */
 	void (*ask_for_bind)(struct dofi_ep *ep);
+	/* Subscribes to the end of ep->wanted. */
+	void (*subscribe)(struct dofi_ep *ep);
 };
 
 #endif

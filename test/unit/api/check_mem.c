@@ -123,7 +123,7 @@ START_TEST(test_lmr_of_virtual_memory)
 	ck_assert_uint_eq(ctx.length, lmr.length);
 	ck_assert_uint_eq(ctx.key, t_fake.mr.key);
 	ck_assert_uint_eq(ctx.address, 0);
-	ck_assert_uint_eq(ctx.privileges, REMOTE);
+	ck_assert_uint_eq(ctx.privileges, REMOTE | DOFI_CTX_ANNOUNCED);
 	ck_assert_uint_eq(ctx.pz, ((struct dofi_pz *)pz)->number);
 
 	t_ok(dofi_lmr_query(lmr.handle, DAT_LMR_FIELD_ALL, &param));
@@ -297,6 +297,26 @@ START_TEST(test_lmr_that_begins_at_0)
 END_TEST
 
 /* --- dat_lmr_free --- */
+
+/* Where the fabric refuses the key from then on, only subscribers are told. */
+START_TEST(test_lmr_free_is_announced)
+{
+	struct dofi_ctx ctx;
+	struct lmr remote;
+
+	ia->ends_keys = _i;
+	remote = new_lmr(LOCAL | REMOTE);
+	ck_assert(read_as_peer(remote.context, &ctx));
+	ck_assert_int_eq(!(ctx.privileges & DOFI_CTX_ANNOUNCED), _i);
+	t_ok(dofi_lmr_free(remote.handle));
+	ck_assert_uint_eq(t_fake.invalidated, remote.rmr_context);
+	ck_assert_int_eq(t_fake.announced, !_i);
+	remote = new_lmr(LOCAL | REMOTE);
+	ck_assert(dofi_ctxtab_subscribe(&ia->ctxtab, remote.context));
+	t_ok(dofi_lmr_free(remote.handle));
+	ck_assert(t_fake.announced);
+}
+END_TEST
 
 /* LMR-023, LMR-033, LMR-035, LMR-037, LMR-038 */
 START_TEST(test_lmr_free_ends_all_use)
@@ -556,7 +576,7 @@ START_TEST(test_bind_rebind_unbind)
 	ck_assert_uint_eq(ctx.base, lmr.address + 1000);
 	ck_assert_uint_eq(ctx.address, 1000);
 	ck_assert_uint_eq(ctx.length, 500);
-	ck_assert_uint_eq(ctx.privileges, DAT_MEM_PRIV_REMOTE_READ_FLAG);
+	ck_assert_uint_eq(ctx.privileges, DAT_MEM_PRIV_REMOTE_READ_FLAG | DOFI_CTX_ANNOUNCED);
 	ck_assert_uint_eq(ctx.key, t_fake.mr.key);
 	ck_assert_ptr_null(dofi_ctxtab_lmr(&ia->ctxtab, first)); /* the context is for peers only */
 	t_ok(dofi_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
@@ -989,6 +1009,7 @@ static void add_lmr_tests(TCase *tc)
 	tcase_add_test(tc, test_lmr_without_memory);
 	tcase_add_test(tc, test_lmr_that_begins_at_0);
 	tcase_add_test(tc, test_lmr_free_ends_all_use);
+	tcase_add_loop_test(tc, test_lmr_free_is_announced, 0, 2);
 	tcase_add_test(tc, test_lmr_free_waits_for_peers_of_its_rmrs);
 	tcase_add_test(tc, test_sync_checks_its_segments);
 	tcase_add_test(tc, test_contexts_rest);

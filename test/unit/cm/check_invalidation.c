@@ -396,7 +396,7 @@ START_TEST(only_peers_with_a_path_are_asked)
 	conn.path_made = conns[_i].path_made;
 	ep.path_up = conns[_i].path_up;
 	conn.ud = conns[_i].ud;
-	ck_assert_uint_eq(dofi_chan_ask(&ia, CONTEXT), 1);
+	ck_assert_uint_eq(dofi_chan_ask(&ia, CONTEXT, true), 1);
 	ck_assert_uint_eq(chan->asked, conns[_i].asked);
 }
 END_TEST
@@ -404,8 +404,18 @@ END_TEST
 START_TEST(a_channel_without_connections_is_not_asked)
 {
 	dofi_list_del(&conn.link);
-	dofi_chan_ask(&ia, CONTEXT);
+	dofi_chan_ask(&ia, CONTEXT, true);
 	ck_assert_uint_eq(chan->asked, 0);
+}
+END_TEST
+
+/* Of a context that is not announced, only peers over shared memory keep the entry. */
+START_TEST(an_unannounced_context_is_asked_for_over_shared_memory)
+{
+	conn.over_memory = _i;
+	ck_assert_uint_eq(dofi_chan_ask(&ia, CONTEXT, false), 1);
+	ck_assert_uint_eq(chan->asked, _i ? 1 : 0);
+	ck_assert_int_eq(dofi_chan_invalidated(&ia, 1), !_i);
 }
 END_TEST
 
@@ -425,6 +435,91 @@ static struct dofi_chan *add_peer(void)
 	dofi_list_add_tail(&other->conns, &other_conn.link);
 	return other;
 }
+
+/* --- subscriptions --- */
+
+static void peer_says(enum dofi_msg_type type, uint32_t context)
+{
+	const struct dofi_msg msg = {.type = (uint8_t)type, .context = context};
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size = dofi_wire_put_msg(frame, &msg);
+
+	on_message(chan, frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH);
+}
+
+/* Returns the context of the message to the peer; 0: there is none. */
+static uint32_t told(enum dofi_msg_type type)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	struct dofi_msg msg;
+	ssize_t n;
+
+	dofi_work_run(&ia);
+	n = recv(peer_fd, frame, sizeof(frame), MSG_DONTWAIT);
+	if (n <= 0)
+		return 0;
+	ck_assert(dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, (size_t)n - DOFI_WIRE_LENGTH, &msg));
+	ck_assert_int_eq(msg.type, type);
+	return msg.context;
+}
+
+static bool is_valid;
+
+bool __wrap_dofi_ctxtab_subscribe(struct dofi_ctxtab *tab, uint32_t context);
+
+bool __wrap_dofi_ctxtab_subscribe(struct dofi_ctxtab *tab, uint32_t context)
+{
+	ck_assert_ptr_eq(tab, &ia.ctxtab);
+	ck_assert_uint_eq(context, CONTEXT);
+	return is_valid;
+}
+
+START_TEST(the_subscription_to_a_valid_context_is_confirmed)
+{
+	is_valid = _i;
+	peer_says(DOFI_MSG_SUBSCRIBE, CONTEXT);
+	ck_assert_uint_eq(told(DOFI_MSG_SUBSCRIBED), _i ? CONTEXT : 0);
+}
+END_TEST
+
+START_TEST(an_established_connection_learns_that_it_has_subscribed)
+{
+	static const enum dofi_conn_state states[] = {DOFI_CONN_ESTABLISHED, DOFI_CONN_CONNECTING};
+	struct dofi_ctx_use *use = &ep.ctx_uses[CONTEXT % DOFI_RCACHE_SIZE];
+
+	use->context = CONTEXT;
+	conn.state = states[_i];
+	peer_says(DOFI_MSG_SUBSCRIBED, CONTEXT + DOFI_RCACHE_SIZE);
+	ck_assert(!use->subscribed);
+	peer_says(DOFI_MSG_SUBSCRIBED, CONTEXT);
+	ck_assert_int_eq(use->subscribed, !_i);
+	conn.ep = NULL;
+	peer_says(DOFI_MSG_SUBSCRIBED, CONTEXT);
+}
+END_TEST
+
+static uint32_t subscribes(void)
+{
+	ep.subscribe_to = CONTEXT;
+	dofi_lock(&ep.lock);
+	dofi_conn_subscribe(&ep);
+	dofi_unlock(&ep.lock);
+	ck_assert_uint_eq(ep.subscribe_to, 0);
+	return told(DOFI_MSG_SUBSCRIBE);
+}
+
+START_TEST(an_ep_subscribes_by_the_channel_of_its_connection)
+{
+	ep.conn = &conn;
+	ck_assert_uint_eq(subscribes(), CONTEXT);
+	chan->state = DOFI_CHAN_HANDSHAKE;
+	ck_assert_uint_eq(subscribes(), 0);
+	conn.chan = NULL;
+	ck_assert_uint_eq(subscribes(), 0);
+	ep.conn = NULL;
+	ck_assert_uint_eq(subscribes(), 0);
+}
+END_TEST
 
 /* --- a context that the peer has told of is forgotten --- */
 
@@ -518,7 +613,7 @@ static void be_bound(void)
 static void invalidate(void)
 {
 	dofi_unlock(&ia.engine.lock);
-	dofi_chan_invalidate(&ia, CONTEXT);
+	dofi_chan_invalidate(&ia, CONTEXT, true);
 	dofi_lock(&ia.engine.lock);
 }
 
@@ -581,12 +676,12 @@ static bool other_wakes(void)
 START_TEST(a_call_waits_for_earlier_answers)
 {
 	ia.params.silent_ms = 1000;
-	dofi_chan_ask(&ia, CONTEXT);
+	dofi_chan_ask(&ia, CONTEXT, true);
 	while_asleep = peer_wakes;
 	dofi_unlock(&ia.engine.lock);
-	dofi_chan_invalidate(&ia, 0);
+	dofi_chan_invalidate(&ia, 0, true);
 	ck_assert_int_eq(sleeps, 1);
-	dofi_chan_invalidate(&ia, 0);
+	dofi_chan_invalidate(&ia, 0, true);
 	ck_assert_int_eq(sleeps, 1);
 	dofi_lock(&ia.engine.lock);
 	ck_assert_uint_eq(ia.cm.invalidations, 1);
@@ -597,7 +692,7 @@ static void ask(struct dofi_stall *stall)
 {
 	ck_assert_ptr_eq(stall, &ep.stall);
 	stall->waits = false;
-	dofi_chan_ask(&ia, ep.bind_replaced);
+	dofi_chan_ask(&ia, ep.bind_replaced, true);
 }
 
 /* The engine had no time yet to ask for the context that a bind replaced. */
@@ -608,7 +703,7 @@ START_TEST(a_call_asks_what_the_engine_has_not)
 	post_bind();
 	while_asleep = peer_wakes;
 	dofi_unlock(&ia.engine.lock);
-	dofi_chan_invalidate(&ia, 0);
+	dofi_chan_invalidate(&ia, 0, true);
 	dofi_lock(&ia.engine.lock);
 	ck_assert_int_eq(sleeps, 1);
 	ck_assert_uint_eq(chan->done, 1);
@@ -653,7 +748,7 @@ START_TEST(a_peer_is_told_the_context)
 	ssize_t n;
 
 	ia.cm.invalidations = 40;
-	ck_assert_uint_eq(dofi_chan_ask(&ia, CONTEXT), 41);
+	ck_assert_uint_eq(dofi_chan_ask(&ia, CONTEXT, true), 41);
 	dofi_work_run(&ia);
 	n = recv(peer_fd, frame, sizeof(frame), MSG_DONTWAIT);
 	ck_assert_int_gt(n, DOFI_WIRE_LENGTH);
@@ -878,6 +973,10 @@ int main(void)
 	tcase_add_test(tc, unexpected_answers_are_ignored);
 	tcase_add_loop_test(tc, only_peers_with_a_path_are_asked, 0, 9);
 	tcase_add_test(tc, a_channel_without_connections_is_not_asked);
+	tcase_add_loop_test(tc, an_unannounced_context_is_asked_for_over_shared_memory, 0, 2);
+	tcase_add_loop_test(tc, the_subscription_to_a_valid_context_is_confirmed, 0, 2);
+	tcase_add_loop_test(tc, an_established_connection_learns_that_it_has_subscribed, 0, 2);
+	tcase_add_test(tc, an_ep_subscribes_by_the_channel_of_its_connection);
 	tcase_add_test(tc, a_context_is_looked_up_again);
 	tcase_add_test(tc, other_contexts_stay);
 	tcase_add_loop_test(tc, a_context_that_is_being_read_is_outdated, 0, 3);

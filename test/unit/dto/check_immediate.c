@@ -145,8 +145,9 @@ static struct dofi_ep *ep_of(struct dofi_ia *of, uint32_t id)
 	return seen.knows_nobody ? NULL : &ep;
 }
 
-static uint64_t invalidate(struct dofi_ia *of, uint32_t context)
+static uint64_t invalidate(struct dofi_ia *of, uint32_t context, bool announced)
 {
+	ck_assert(announced); /* the sender waits for it */
 	ck_assert_ptr_eq(of, &ia);
 	seen.invalidated = context;
 	return 0;

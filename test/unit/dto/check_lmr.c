@@ -216,7 +216,7 @@ START_TEST(peers_get_an_entry_if_they_have_rights)
 		ck_assert_uint_eq(ctx.address, ADDRESS);
 		ck_assert_uint_eq(ctx.base, lmr->base);
 		ck_assert_uint_eq(ctx.length, 100);
-		ck_assert_uint_eq(ctx.privileges, RRD);
+		ck_assert_uint_eq(ctx.privileges, RRD | DOFI_CTX_ANNOUNCED);
 		ck_assert_uint_eq(ctx.pz, ZONE);
 	}
 	destroy(lmr);

@@ -9,6 +9,7 @@
 #include "../../../prov/ofi/dto/control_message.h"
 #include "../../../prov/ofi/dto/issue.h"
 #include "../../../prov/ofi/dto/reap.h"
+#include "../../../prov/ofi/dto/remote_context.h"
 #include "../../../prov/ofi/object/ctxtab.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/ia.h"
@@ -50,7 +51,8 @@ static struct {
 	unsigned int peeks, reads, writes;
 	ssize_t answer; /* to a read of the table */
 	uint64_t raddr;
-	bool is_over;
+	bool is_over, full;
+	uint32_t subscribed;
 } seen;
 
 static ssize_t take_peek(struct dofi_ep *of, struct dofi_wr *wr, void *buf, size_t size, void *with,
@@ -73,8 +75,8 @@ static ssize_t take_read(struct dofi_ep *of, struct dofi_wr *wr)
 {
 	ck_assert_ptr_eq(of, &ep);
 	ck_assert(wr->rdma.resolved);
-	seen.reads++;
-	return 0;
+	seen.reads += !seen.full;
+	return seen.full ? -FI_EAGAIN : 0;
 }
 
 static ssize_t take_write(struct dofi_ep *of, struct dofi_wr *wr)
@@ -97,7 +99,14 @@ static bool is_over(const struct dofi_ep *of)
 	return seen.is_over;
 }
 
-static const struct dofi_upcalls upcalls = {.is_over = is_over};
+static void subscribe(struct dofi_ep *of)
+{
+	ck_assert_ptr_eq(of, &ep);
+	seen.subscribed = ep.subscribe_to;
+	ep.subscribe_to = 0;
+}
+
+static const struct dofi_upcalls upcalls = {.is_over = is_over, .subscribe = subscribe};
 
 /* --- */
 
@@ -112,7 +121,8 @@ static const struct dofi_ctx good = {.context = CONTEXT,
 				     .base = BASE,
 				     .length = LENGTH,
 				     .privileges = DAT_MEM_PRIV_REMOTE_READ_FLAG |
-						   DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
+						   DAT_MEM_PRIV_REMOTE_WRITE_FLAG |
+						   DOFI_CTX_ANNOUNCED,
 				     .pz = ZONE};
 
 static void setup(void)
@@ -259,6 +269,146 @@ START_TEST(an_outdated_entry_is_not_used)
 	ck_assert_uint_eq(seen.reads, 1);
 }
 END_TEST
+
+/* --- an entry whose end the peer does not announce --- */
+
+static struct dofi_ctx unannounced(void)
+{
+	struct dofi_ctx ctx = good;
+
+	ctx.privileges &= (uint16_t)~DOFI_CTX_ANNOUNCED;
+	return ctx;
+}
+
+/* Posts a read, whose context is looked up, and ends it. */
+static void read_once(void)
+{
+	struct dofi_ctx ctx = unannounced();
+	unsigned int peeks = seen.peeks, reads = seen.reads;
+	struct dofi_wr *wr = post(DOFI_OP_READ, CONTEXT, BASE);
+
+	ck_assert_uint_eq(seen.peeks, peeks + 1);
+	end_peek(&ctx);
+	ck_assert_uint_eq(seen.reads, reads + 1);
+	end(wr, 0);
+}
+
+START_TEST(an_unannounced_entry_serves_those_that_wait)
+{
+	struct dofi_ctx ctx = unannounced();
+	struct dofi_wr *waits;
+
+	ep.read_limit = 2;
+	post(DOFI_OP_READ, CONTEXT, BASE);
+	post(DOFI_OP_READ, CONTEXT, BASE + 8);
+	waits = post(DOFI_OP_READ, CONTEXT, BASE + 16);
+	end_peek(&ctx);
+	ck_assert_uint_eq(seen.reads, 2);
+	ck_assert_uint_eq(entry()->context, 0);
+	ck_assert(!waits->rdma.resolved);
+	end(dofi_ring_at(&ep.req, 0), 0);
+	ck_assert_uint_eq(seen.peeks, 2); /* the third looks for it again */
+	end_peek(&ctx);
+	ck_assert_uint_eq(seen.reads, 3);
+}
+END_TEST
+
+/* A request may have its key and wait for the fabric. */
+START_TEST(a_request_that_the_fabric_did_not_take_looks_again)
+{
+	struct dofi_ctx ctx = unannounced(), none = {.context = CONTEXT + (1u << 16)};
+	struct dofi_wr *wr = post(DOFI_OP_READ, CONTEXT, BASE);
+
+	seen.full = true;
+	end_peek(&ctx);
+	ck_assert_uint_eq(seen.reads, 0);
+	ck_assert(!wr->rdma.resolved);
+	seen.full = false;
+	dofi_ep_issue_requests(&ep);
+	ck_assert_uint_eq(seen.peeks, 2);
+	end_peek(&none); /* it has ended meanwhile */
+	expect_event(0, 0, DAT_DTO_ERR_REMOTE_ACCESS);
+	ck_assert_uint_eq(seen.reads, 0);
+}
+END_TEST
+
+START_TEST(after_some_reads_the_ep_subscribes)
+{
+	for (int i = 0; i < 3; i++)
+		read_once();
+	ck_assert_uint_eq(ep.subscribe_to, 0);
+	read_once();
+	ck_assert_uint_eq(ep.subscribe_to, CONTEXT);
+	ck_assert(ep.stall.waits);
+	dofi_unlock(&ep.lock);
+	dofi_ep_retry(&ep.stall);
+	dofi_lock(&ep.lock);
+	ck_assert_uint_eq(seen.subscribed, CONTEXT);
+}
+END_TEST
+
+START_TEST(the_owner_that_does_not_answer_is_asked_again)
+{
+	for (int i = 0; i < 4; i++)
+		read_once();
+	ep.subscribe_to = 0;
+	for (int i = 0; i < 4; i++)
+		read_once();
+	ck_assert_uint_eq(ep.subscribe_to, CONTEXT);
+}
+END_TEST
+
+START_TEST(a_subscribed_entry_stays)
+{
+	struct dofi_ctx ctx = unannounced();
+
+	read_once();
+	dofi_remote_context_subscribed(&ep, RIVAL); /* the answer to an earlier subscription */
+	read_once();
+	dofi_remote_context_subscribed(&ep, CONTEXT);
+	ck_assert_uint_eq(entry()->context, 0); /* it may have ended before */
+	post(DOFI_OP_READ, CONTEXT, BASE);
+	end_peek(&ctx);
+	ck_assert_uint_eq(entry()->context, CONTEXT);
+	post(DOFI_OP_READ, CONTEXT, BASE);
+	ck_assert_uint_eq(seen.peeks, 3);
+	ck_assert_uint_eq(seen.reads, 4);
+	/* It ends. */
+	dofi_remote_context_forget(&ep, CONTEXT);
+	ck_assert_uint_eq(entry()->context, 0);
+	read_once();
+	ck_assert_uint_eq(entry()->context, 0);
+}
+END_TEST
+
+/* Over shared memory the owner tells of each end. */
+START_TEST(an_entry_over_shared_memory_stays)
+{
+	struct dofi_ctx ctx = unannounced();
+
+	ep.memory = (struct dofi_memory_path *)(void *)&ep;
+	post(DOFI_OP_READ, CONTEXT, BASE);
+	end_peek(&ctx);
+	ck_assert_uint_eq(entry()->context, CONTEXT);
+	ck_assert_uint_eq(ep.ctx_uses[CONTEXT % DOFI_RCACHE_SIZE].reads, 0);
+}
+END_TEST
+
+START_TEST(a_new_connection_knows_no_contexts)
+{
+	for (int i = 0; i < 4; i++)
+		read_once();
+	*entry() = good;
+	dofi_remote_context_subscribed(&ep, CONTEXT);
+	dofi_remote_context_reset(&ep);
+	ck_assert_uint_eq(ep.subscribe_to, 0);
+	ck_assert_uint_eq(entry()->context, 0);
+	read_once();
+	ck_assert_uint_eq(entry()->context, 0);
+}
+END_TEST
+
+/* --- the table as a whole --- */
 
 /* The final sync of a disconnect reads the table for the round trip. */
 START_TEST(a_sync_changes_no_entry)
@@ -494,6 +644,13 @@ int main(void)
 	tcase_add_test(tc, another_context_takes_the_place_in_the_cache);
 	tcase_add_test(tc, an_ended_context_keeps_its_place);
 	tcase_add_test(tc, an_outdated_entry_is_not_used);
+	tcase_add_test(tc, an_unannounced_entry_serves_those_that_wait);
+	tcase_add_test(tc, a_request_that_the_fabric_did_not_take_looks_again);
+	tcase_add_test(tc, after_some_reads_the_ep_subscribes);
+	tcase_add_test(tc, the_owner_that_does_not_answer_is_asked_again);
+	tcase_add_test(tc, a_subscribed_entry_stays);
+	tcase_add_test(tc, an_entry_over_shared_memory_stays);
+	tcase_add_test(tc, a_new_connection_knows_no_contexts);
 	tcase_add_test(tc, a_sync_changes_no_entry);
 	tcase_add_test(tc, a_full_fabric_is_asked_again);
 	tcase_add_loop_test(tc, a_read_of_the_table_fails, 0, 3);

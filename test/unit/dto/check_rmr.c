@@ -160,7 +160,7 @@ START_TEST(peers_see_a_bind_when_it_is_applied)
 	ck_assert_uint_eq(ctx.address, 0x7000 + 64);
 	ck_assert_uint_eq(ctx.base, (uintptr_t)memory[0] + 64);
 	ck_assert_uint_eq(ctx.length, 100);
-	ck_assert_uint_eq(ctx.privileges, RD);
+	ck_assert_uint_eq(ctx.privileges, RD | DOFI_CTX_ANNOUNCED);
 	ck_assert_uint_eq(ctx.pz, ZONE);
 	ck_assert_uint_eq(rmr.context, bind.context);
 	ck_assert_uint_eq(rmr.conn, CONN);
@@ -183,7 +183,7 @@ START_TEST(a_bind_may_begin_at_0_or_be_for_one_connection)
 	ck_assert(is_visible(bind.context, &ctx));
 	ck_assert_uint_eq(ctx.base, 0);
 	ck_assert_uint_eq(ctx.address, 0x7000 + 64);
-	ck_assert_uint_eq(ctx.privileges, RD | WR | DOFI_CTX_EP_SCOPE);
+	ck_assert_uint_eq(ctx.privileges, RD | WR | DOFI_CTX_ANNOUNCED | DOFI_CTX_EP_SCOPE);
 	ck_assert_uint_eq(ctx.pz, CONN);
 }
 END_TEST

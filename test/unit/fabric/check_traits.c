@@ -58,6 +58,18 @@ START_TEST(order_of_reads_and_writes)
 }
 END_TEST
 
+START_TEST(the_end_of_a_key)
+{
+	ck_assert(dofi_ends_keys(&info, ~(DOFI_QUIRK_CLOSED_KEYS | DOFI_QUIRK_SHARED_MEMORY)));
+	ck_assert(!dofi_ends_keys(&info, DOFI_QUIRK_CLOSED_KEYS));
+	ck_assert(!dofi_ends_keys(&info, DOFI_QUIRK_SHARED_MEMORY));
+	rx_attr.msg_order = FI_ORDER_SAS;
+	ck_assert(!dofi_ends_keys(&info, 0));
+	info.caps |= FI_FENCE;
+	ck_assert(dofi_ends_keys(&info, 0));
+}
+END_TEST
+
 START_TEST(targets_of_a_write)
 {
 	ck_assert(dofi_stores_targets_in_order(&info, DOFI_QUIRK_STREAM));
@@ -125,6 +137,7 @@ int main(void)
 	tcase_add_test(tc, order_of_a_write_and_a_send);
 	tcase_add_test(tc, order_of_reads_and_writes);
 	tcase_add_test(tc, targets_of_a_write);
+	tcase_add_test(tc, the_end_of_a_key);
 	tcase_add_test(tc, completion_data);
 	tcase_add_test(tc, room_for_the_context_of_the_fabric);
 	tcase_add_test(tc, immediate_data);

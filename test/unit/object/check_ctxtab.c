@@ -219,6 +219,24 @@ START_TEST(an_entry_is_valid_between_its_exposure_and_its_release)
 }
 END_TEST
 
+START_TEST(the_owner_learns_at_the_release_of_subscriptions)
+{
+	uint32_t subscribed = reserve(), other = reserve(), again;
+
+	ck_assert(!dofi_ctxtab_subscribe(tab, 0));
+	ck_assert(!dofi_ctxtab_subscribe(tab, subscribed ^ 1u << 16));
+	ck_assert(dofi_ctxtab_subscribe(tab, subscribed));
+	ck_assert(!dofi_ctxtab_release(tab, other));
+	ck_assert(dofi_ctxtab_release(tab, subscribed));
+	ck_assert(!dofi_ctxtab_subscribe(tab, subscribed));
+	/* The next context at this place has none. */
+	do {
+		again = reserve();
+		ck_assert(!dofi_ctxtab_release(tab, again));
+	} while (DOFI_CTX_INDEX(again) != DOFI_CTX_INDEX(subscribed));
+}
+END_TEST
+
 /* --- indices and generations --- */
 
 /* So that a late use of a freed context finds nobody. */
@@ -378,6 +396,7 @@ int main(void)
 	tc = tcase_create("table");
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, an_entry_is_valid_between_its_exposure_and_its_release);
+	tcase_add_test(tc, the_owner_learns_at_the_release_of_subscriptions);
 	tcase_add_test(tc, a_freed_entry_rests);
 	tcase_add_test(tc, a_full_table_is_reported_and_used_in_order);
 	tcase_add_test(tc, generations_begin_again_behind_the_last);

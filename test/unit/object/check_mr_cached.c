@@ -63,6 +63,7 @@ static void setup(void)
 	domain_attr.mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	ia.scratch.slots = (struct dofi_ctx_wire *)(void *)mrs; /* never dereferenced */
 	strcpy(ia.named.mr_cached, "FALSE");
+	ia.ends_keys = true;
 }
 
 /* A cache returns its registration, or another one with the same key. */
@@ -95,6 +96,7 @@ START_TEST(nothing_is_logged_without_a_cache)
 	ck_assert_str_eq(look(), "");
 	ck_assert_int_eq(registered, 2);
 	ck_assert_str_eq(ia.named.mr_cached, "FALSE");
+	ck_assert(ia.ends_keys);
 }
 END_TEST
 
@@ -108,6 +110,7 @@ START_TEST(a_cache_that_was_enabled_before_is_logged)
 	ck_assert_ptr_nonnull(strstr(said, "keys outlive dat_lmr_free"));
 	ck_assert_ptr_nonnull(strstr(said, "set FI_MR_CACHE_MONITOR=disabled there"));
 	ck_assert_str_eq(ia.named.mr_cached, "TRUE");
+	ck_assert(!ia.ends_keys);
 }
 END_TEST
 
@@ -142,6 +145,7 @@ START_TEST(no_probe_if_the_fabric_has_no_cache)
 	ck_assert_str_eq(look(), "");
 	ck_assert_int_eq(registered, 0);
 	ck_assert_str_eq(ia.named.mr_cached, "FALSE");
+	ck_assert(ia.ends_keys);
 }
 END_TEST
 
