@@ -173,13 +173,21 @@ static void use_it(void)
 	t_fill(end.buf.mem, SIZE, OWN);
 }
 
+static bool is_kept(void)
+{
+	struct dofi_ep *ep = (struct dofi_ep *)end.ep;
+	bool kept;
+
+	dofi_lock(&ep->lock);
+	kept = ep->rcache[there.rmr_context % DOFI_RCACHE_SIZE].context == there.rmr_context;
+	dofi_unlock(&ep->lock);
+	return kept;
+}
+
 /* Uses it so often that the cache keeps the entry. */
 static void keep_it(void)
 {
-	const struct dofi_ep *ep = (struct dofi_ep *)end.ep;
-	const struct dofi_ctx *entry = &ep->rcache[there.rmr_context % DOFI_RCACHE_SIZE];
-
-	t_until((use_it(), entry->context == there.rmr_context));
+	t_until((use_it(), is_kept()));
 }
 
 static void expect_untouched(void)
@@ -385,8 +393,13 @@ END_TEST
 static bool was_asked(void)
 {
 	const struct dofi_ep *ep = (struct dofi_ep *)end.ep;
+	struct dofi_engine *e = &ep->obj.ia->engine;
+	bool asked;
 
-	return ep->conn->chan->answer_number;
+	dofi_lock(&e->lock);
+	asked = ep->conn->chan->answer_number;
+	dofi_unlock(&e->lock);
+	return asked;
 }
 
 /* Memory that is registered for one message is freed without a word to the peers. */
@@ -440,7 +453,7 @@ START_TEST(refusal_by_the_card_is_a_remote_access_error)
 	struct sham_faults *switches;
 
 	meet(LMR_FREE);
-	use_it();
+	keep_it(); /* so that the card refuses no read of the table */
 	switches = find_switches();
 	if (switches) {
 		switches->refuse = 100;

@@ -43,12 +43,14 @@ bool dofi_has_immediates(const struct fi_info *info, uint64_t quirks)
 }
 
 /*
- * Shared memory copies without a look at the key. With DOFI_HOLD the last part of a write may still
- * be due, and needs the key.
+ * Elsewhere a write may be complete at its initiator before it has arrived: over TCP, and also over
+ * iWARP. If the target frees the memory then, the late write must not find an ended key, which
+ * would break the connection. With DOFI_HOLD the last part of a write may still be due.
  */
 bool dofi_ends_keys(const struct fi_info *info, uint64_t quirks)
 {
-	return !(quirks & (DOFI_QUIRK_CLOSED_KEYS | DOFI_QUIRK_SHARED_MEMORY)) &&
+	return quirks & DOFI_QUIRK_QUEUE_PAIRS &&
+	       !(quirks & (DOFI_QUIRK_TCP_PORTS | DOFI_QUIRK_CLOSED_KEYS)) &&
 	       dofi_order_of(info) != DOFI_HOLD;
 }
 

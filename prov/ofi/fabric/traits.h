@@ -26,8 +26,8 @@ bool dofi_has_data(const struct fi_info *info, uint64_t quirks);
 /* A write can have completion data of 32 bits, and takes a receive of the peer then. */
 bool dofi_has_immediates(const struct fi_info *info, uint64_t quirks);
 /*
- * Whether the fabric refuses a key as soon as its registration is closed, without harm to the
- * process that has closed it.
+ * Whether a registration can be closed without a word to the peers: the fabric refuses its key from
+ * then on, without harm to this process, and a complete operation has arrived.
  */
 bool dofi_ends_keys(const struct fi_info *info, uint64_t quirks);
 /* The largest message that may be sent without a completion; 0: none. */

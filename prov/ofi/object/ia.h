@@ -105,10 +105,7 @@ struct dofi_ia {
 	uint32_t context_gap; /* op_context.h */
 	/* an earlier write may be overtaken by reads, by writes */
 	bool reads_overtake, writes_overtake;
-	/*
-	 * when a registration is closed, the fabric refuses its key from then on, without harm to
-	 * this process: peers need not be told first
-	 */
+	/* a registration can be closed without a word to the peers; traits.h */
 	bool ends_keys;
 	/* the last bytes of a write are an operation of their own (parts.h) */
 	bool splits_writes;

@@ -60,13 +60,14 @@ END_TEST
 
 START_TEST(the_end_of_a_key)
 {
-	ck_assert(dofi_ends_keys(&info, ~(DOFI_QUIRK_CLOSED_KEYS | DOFI_QUIRK_SHARED_MEMORY)));
-	ck_assert(!dofi_ends_keys(&info, DOFI_QUIRK_CLOSED_KEYS));
-	ck_assert(!dofi_ends_keys(&info, DOFI_QUIRK_SHARED_MEMORY));
+	ck_assert(dofi_ends_keys(&info, DOFI_QUIRK_QUEUE_PAIRS));
+	ck_assert(!dofi_ends_keys(&info, ~DOFI_QUIRK_QUEUE_PAIRS));
+	ck_assert(!dofi_ends_keys(&info, DOFI_QUIRK_QUEUE_PAIRS | DOFI_QUIRK_TCP_PORTS));
+	ck_assert(!dofi_ends_keys(&info, DOFI_QUIRK_QUEUE_PAIRS | DOFI_QUIRK_CLOSED_KEYS));
 	rx_attr.msg_order = FI_ORDER_SAS;
-	ck_assert(!dofi_ends_keys(&info, 0));
+	ck_assert(!dofi_ends_keys(&info, DOFI_QUIRK_QUEUE_PAIRS));
 	info.caps |= FI_FENCE;
-	ck_assert(dofi_ends_keys(&info, 0));
+	ck_assert(dofi_ends_keys(&info, DOFI_QUIRK_QUEUE_PAIRS));
 }
 END_TEST
 
