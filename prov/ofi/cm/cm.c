@@ -139,6 +139,9 @@ uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context, bool announced)
 	};
 
 	dofi_assert_held(&ia->engine.lock);
+	/* Does not look through all connections for some over shared memory if there are none. */
+	if (!announced && !ia->local_trans)
+		return msg.number;
 	DOFI_LIST_FOR(node, &ia->cm.chans)
 	{
 		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);

@@ -412,10 +412,11 @@ END_TEST
 /* Of a context that is not announced, only peers over shared memory keep the entry. */
 START_TEST(an_unannounced_context_is_asked_for_over_shared_memory)
 {
-	conn.over_memory = _i;
+	ia.local_trans = _i ? &trans : NULL;
+	conn.over_memory = _i == 2;
 	ck_assert_uint_eq(dofi_chan_ask(&ia, CONTEXT, false), 1);
-	ck_assert_uint_eq(chan->asked, _i ? 1 : 0);
-	ck_assert_int_eq(dofi_chan_invalidated(&ia, 1), !_i);
+	ck_assert_uint_eq(chan->asked, _i == 2 ? 1 : 0);
+	ck_assert_int_eq(dofi_chan_invalidated(&ia, 1), _i != 2);
 }
 END_TEST
 
@@ -973,7 +974,7 @@ int main(void)
 	tcase_add_test(tc, unexpected_answers_are_ignored);
 	tcase_add_loop_test(tc, only_peers_with_a_path_are_asked, 0, 9);
 	tcase_add_test(tc, a_channel_without_connections_is_not_asked);
-	tcase_add_loop_test(tc, an_unannounced_context_is_asked_for_over_shared_memory, 0, 2);
+	tcase_add_loop_test(tc, an_unannounced_context_is_asked_for_over_shared_memory, 0, 3);
 	tcase_add_loop_test(tc, the_subscription_to_a_valid_context_is_confirmed, 0, 2);
 	tcase_add_loop_test(tc, an_established_connection_learns_that_it_has_subscribed, 0, 2);
 	tcase_add_test(tc, an_ep_subscribes_by_the_channel_of_its_connection);
