@@ -32,6 +32,11 @@ static const char *const end_names[] = {"dat_lmr_free", "dat_rmr_free", "a bind 
 /* Both processes see the memory; only the target registers it. */
 static unsigned char *memory;
 static enum end end_of_context;
+/*
+ * The target frees an LMR as over InfiniBand, without a word to others than subscribers. All
+ * operations have arrived by then.
+ */
+static bool tells_subscribers;
 
 /* --- the target --- */
 
@@ -94,6 +99,8 @@ static void end_context(void)
 static void target_role(struct t_peer *self)
 {
 	t_ia_open(&target.ia);
+	if (tells_subscribers)
+		((struct dofi_pz *)target.ia.pz)->obj.ia->ends_keys = true;
 	t_end_new(&target.end, &target.ia, NULL);
 	t_listen(&target.listener, &target.ia, DAT_PSP_CONSUMER_FLAG);
 	t_peer_tell(self, target.listener.qual);
@@ -217,6 +224,14 @@ START_TEST(dat_refuses_the_ended_context)
 	int round = _i / ENDS;
 
 	refused((enum end)(_i % ENDS), (enum kind)((_i + round) % KINDS), (_i + round) / 2 % 2);
+}
+END_TEST
+
+/* The peer was not asked to forget it, and looks again. */
+START_TEST(dat_refuses_the_context_that_ended_unannounced)
+{
+	tells_subscribers = true;
+	refused(LMR_FREE, (enum kind)(_i % KINDS), _i / KINDS);
 }
 END_TEST
 
@@ -405,6 +420,7 @@ static bool was_asked(void)
 /* Memory that is registered for one message is freed without a word to the peers. */
 START_TEST(only_a_subscriber_is_asked)
 {
+	tells_subscribers = true;
 	meet(LMR_FREE);
 	if (_i)
 		keep_it();
@@ -412,7 +428,7 @@ START_TEST(only_a_subscriber_is_asked)
 		use_it();
 	needs_endpoint();
 	end_it();
-	ck_assert_int_eq(was_asked(), _i || !((struct dofi_ep *)end.ep)->obj.ia->ends_keys);
+	ck_assert_int_eq(was_asked(), _i);
 	part();
 }
 END_TEST
@@ -477,6 +493,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, dat_refuses_the_ended_context, 0,
 			    (int)fault_amount(ENDS, ENDS * KINDS * 2));
+	tcase_add_loop_test(tcase, dat_refuses_the_context_that_ended_unannounced, 0, KINDS * 2);
 	tcase_add_loop_test(tcase, context_ends_during_a_stream, 0,
 			    (int)fault_amount(ENDS * KINDS, 100));
 	tcase_add_loop_test(tcase, only_a_subscriber_is_asked, 0, 2);
