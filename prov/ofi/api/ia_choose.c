@@ -49,7 +49,7 @@ static void know_fabric(struct dofi_ia *ia)
 	ia->writes_overtake = dofi_writes_overtake(info);
 	/* The last part of a write also waits for the completions of the others. */
 	ia->reads_overtake = dofi_reads_overtake(info) || ia->writes_overtake;
-	ia->ends_keys = dofi_ends_keys(info, ia->quirks);
+	ia->ends_keys = dofi_ends_keys(ia->quirks);
 	ia->cq_mutes = ia->quirks & DOFI_QUIRK_READER_MUTES;
 	ia->has_data = dofi_has_data(info, ia->quirks);
 	ia->inject_max = dofi_inject_max(info, ia->quirks);

@@ -43,15 +43,13 @@ bool dofi_has_immediates(const struct fi_info *info, uint64_t quirks)
 }
 
 /*
- * Elsewhere a write may be complete at its initiator before it has arrived: over TCP, and also over
- * iWARP. If the target frees the memory then, the late write must not find an ended key, which
- * would break the connection. With DOFI_HOLD the last part of a write may still be due.
+ * So it is on InfiniBand. Elsewhere a write may be complete at its initiator before it has arrived:
+ * over TCP, and also over iWARP. If the target frees the memory then, the late write must not find
+ * an ended key, which would break the connection.
  */
-bool dofi_ends_keys(const struct fi_info *info, uint64_t quirks)
+bool dofi_ends_keys(uint64_t quirks)
 {
-	return quirks & DOFI_QUIRK_QUEUE_PAIRS &&
-	       !(quirks & (DOFI_QUIRK_TCP_PORTS | DOFI_QUIRK_CLOSED_KEYS)) &&
-	       dofi_order_of(info) != DOFI_HOLD;
+	return (quirks & (DOFI_QUIRK_QUEUE_PAIRS | DOFI_QUIRK_TCP_PORTS)) == DOFI_QUIRK_QUEUE_PAIRS;
 }
 
 /*

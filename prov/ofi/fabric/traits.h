@@ -29,7 +29,7 @@ bool dofi_has_immediates(const struct fi_info *info, uint64_t quirks);
  * Whether a registration can be closed without a word to the peers: the fabric refuses its key from
  * then on, without harm to this process, and a complete operation has arrived.
  */
-bool dofi_ends_keys(const struct fi_info *info, uint64_t quirks);
+bool dofi_ends_keys(uint64_t quirks);
 /* The largest message that may be sent without a completion; 0: none. */
 uint64_t dofi_inject_max(const struct fi_info *info, uint64_t quirks);
 

@@ -63,7 +63,7 @@ struct dofi_upcalls {
 	void (*apply_bind)(struct dofi_ep *ep, struct dofi_wr *wr);
 	/* The peers have to forget the context that a bind replaced. */
 	void (*ask_for_bind)(struct dofi_ep *ep);
-	/* Subscribes to the end of ep->wanted. */
+	/* Subscribes to the end of the context ep->subscribe_to. */
 	void (*subscribe)(struct dofi_ep *ep);
 };
 
