@@ -6,6 +6,7 @@
 #include "dto/credit.h"
 #include "dto/issue.h"
 #include "dto/parts.h"
+#include "dto/remote_context.h"
 #include "dto/rmr.h"
 #include "fabric/quirks.h"
 #include "fabric/traits.h"
@@ -302,20 +303,6 @@ bool dofi_ctrl_completed(struct dofi_wr *wr)
 	return wr->rdma.step >= STEP_END;
 }
 
-/* The Send ends the peer's context: requests behind the Send must not use it. */
-static void forget_context(struct dofi_ep *ep, uint32_t context)
-{
-	for (uint32_t i = ep->req.issue + 1; i != ep->req.tail; i++) {
-		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
-
-		if (dofi_wr_uses_context(wr, context))
-			wr->rdma.resolved = false;
-	}
-	ep->rcache[context % DOFI_RCACHE_SIZE] = (struct dofi_ctx){.context = context};
-	if (ep->peeking && ep->aux_ctx == context)
-		ep->peek_outdated = true;
-}
-
 static ssize_t start_send_invalidate(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ssize_t ret;
@@ -330,7 +317,7 @@ static ssize_t start_send_invalidate(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (ret)
 		return ret;
 	ep->nsent++;
-	forget_context(ep, wr->send.context);
+	dofi_remote_context_revoke(ep, wr->send.context);
 	return 0;
 }
 

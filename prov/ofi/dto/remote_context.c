@@ -24,6 +24,11 @@ static struct dofi_ctx_use *use_of(struct dofi_ep *ep, uint32_t context)
 	return &ep->ctx_uses[context % DOFI_RCACHE_SIZE];
 }
 
+static struct dofi_ctx without_rights(uint32_t context)
+{
+	return (struct dofi_ctx){.context = context};
+}
+
 /* The control slots last as long as the connection. */
 static bool stays(struct dofi_ep *ep, const struct dofi_ctx *entry)
 {
@@ -57,7 +62,7 @@ bool dofi_remote_context_read(struct dofi_ep *ep)
 		 * The peer's table has no such entry. One without rights stays: the request that
 		 * needs it ends the connection.
 		 */
-		*entry = (struct dofi_ctx){.context = ep->aux_ctx};
+		*entry = without_rights(ep->aux_ctx);
 		return true;
 	}
 	if (stays(ep, entry))
@@ -90,6 +95,12 @@ void dofi_remote_context_forget(struct dofi_ep *ep, uint32_t context)
 	if (ep->peeking && ep->aux_ctx == context)
 		ep->peek_outdated = true;
 	unresolve(ep, context);
+}
+
+void dofi_remote_context_revoke(struct dofi_ep *ep, uint32_t context)
+{
+	dofi_remote_context_forget(ep, context);
+	*entry_of(ep, context) = without_rights(context);
 }
 
 void dofi_remote_context_served(struct dofi_ep *ep, uint32_t context)

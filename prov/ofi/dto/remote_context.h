@@ -34,6 +34,12 @@ void dofi_remote_context_subscribed(struct dofi_ep *ep, uint32_t context);
 /* The context has ended. Requests that are not issued have to look for it again. */
 void dofi_remote_context_forget(struct dofi_ep *ep, uint32_t context);
 
+/*
+ * A Send of ours ends the context: requests behind the Send must not use it, although the peer's
+ * table may still show it as valid. The entry stays without rights until the peer's INVALIDATE.
+ */
+void dofi_remote_context_revoke(struct dofi_ep *ep, uint32_t context);
+
 /* A connection begins: its peer may be another one. */
 void dofi_remote_context_reset(struct dofi_ep *ep);
 
