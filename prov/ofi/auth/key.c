@@ -45,8 +45,12 @@ static int from_user(struct dofi_key *key, struct dofi_secret *secret)
 /* If no file can be created, only this process has the key. */
 static int from_host(struct dofi_key *key, const char *ia_name, struct dofi_secret *secret)
 {
+	int ret = dofi_key_host(secret, key->path, sizeof(key->path));
+
 	key->source = DOFI_KEY_HOST;
-	if (!dofi_key_host(secret, key->path, sizeof(key->path))) {
+	if (ret && ret != -ENOENT)
+		return ret;
+	if (!ret) {
 		DOFI_LOG_I("IA %s: there is no home directory for a key: peers on other hosts are "
 			   "refused, unless key_file names one for all of them",
 			   ia_name);

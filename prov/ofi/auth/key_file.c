@@ -36,7 +36,13 @@ static int check_file(const struct stat *st, const char *path)
 	return 0;
 }
 
-static int read_bytes(int fd, struct dofi_secret *secret)
+static int can_not_read(const char *path, int ret)
+{
+	DOFI_LOG_E("can't read the key %s: %s", path, strerror(-ret));
+	return ret;
+}
+
+static int read_bytes(int fd, struct dofi_secret *secret, const char *path)
 {
 	ssize_t n;
 
@@ -46,7 +52,7 @@ static int read_bytes(int fd, struct dofi_secret *secret)
 		if (!n)
 			break;
 		if (n < 0 && errno != EINTR)
-			return -errno;
+			return can_not_read(path, -errno);
 		if (n > 0)
 			secret->size += (size_t)n;
 	}
@@ -76,15 +82,14 @@ int dofi_secret_read(struct dofi_secret *secret, int dir, const char *name, cons
 
 	if (fd < 0) {
 		ret = -errno;
-		if (ret == -ELOOP)
-			DOFI_LOG_E("the key %s is a symbolic link: name the file itself", path);
-		else if (ret != -ENOENT)
-			DOFI_LOG_E("can't read the key %s: %s", path, strerror(-ret));
-		return ret == -ELOOP ? -EACCES : ret;
+		if (ret != -ELOOP)
+			return ret == -ENOENT ? ret : can_not_read(path, ret);
+		DOFI_LOG_E("the key %s is a symbolic link: name the file itself", path);
+		return -EACCES;
 	}
-	ret = fstat(fd, &st) ? -errno : check_file(&st, path);
+	ret = fstat(fd, &st) ? can_not_read(path, -errno) : check_file(&st, path);
 	if (!ret)
-		ret = read_bytes(fd, secret);
+		ret = read_bytes(fd, secret, path);
 	close(fd);
 	if (!ret)
 		ret = check_length(secret, path);

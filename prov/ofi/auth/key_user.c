@@ -42,6 +42,21 @@ static bool find_home(char *home_p, size_t size)
 	return snprintf(home_p, size, "%s", home) < (int)size;
 }
 
+/* The process has no descriptor or memory left. Then it does not know whether there is a key. */
+static bool lacks_resources(int ret)
+{
+	return ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM;
+}
+
+/* Returns -ENOENT, or after a message what the process lacks. */
+static int not_opened(const char *folder, int error)
+{
+	if (!lacks_resources(-error))
+		return -ENOENT;
+	DOFI_LOG_E("can't look for a key in %s: %s", folder, strerror(error));
+	return -error;
+}
+
 /* Opens the folder. Returns -EACCES, after a message, if other users may change its contents. */
 static int open_folder(const char *path)
 {
@@ -52,7 +67,7 @@ static int open_folder(const char *path)
 		return -ENOENT;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno != ENOTDIR && errno != ELOOP)
-		return -ENOENT;
+		return not_opened(path, errno);
 	if (fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid() &&
 	    !(st.st_mode & (S_IWGRP | S_IWOTH)))
 		return fd;
@@ -65,17 +80,22 @@ static int open_folder(const char *path)
 }
 
 /*
- * Returns 0, -ENOENT if no file can be created in the folder, -EACCES or -EINVAL after a message.
+ * Returns 0; -ENOENT if no file can be created in the folder; or after a message another -errno if
+ * there is a key that is not used, or nothing is known about it for lack of resources.
  */
 static int read_or_make(struct dofi_secret *secret, int dir, const char *name, const char *path)
 {
 	int ret = dofi_secret_read(secret, dir, name, path);
 
-	if (ret == -ENOENT && !dofi_secret_make(dir, name)) {
-		DOFI_LOG_I("made the key %s, which your processes on other hosts need, too", path);
-		ret = dofi_secret_read(secret, dir, name, path);
-	}
-	return ret == -EACCES || ret == -EINVAL || !ret ? ret : -ENOENT;
+	if (ret != -ENOENT)
+		return ret;
+	ret = dofi_secret_make(dir, name);
+	if (lacks_resources(ret))
+		DOFI_LOG_E("can't make the key %s: %s", path, strerror(-ret));
+	if (ret)
+		return lacks_resources(ret) ? ret : -ENOENT;
+	DOFI_LOG_I("made the key %s, which your processes on other hosts need, too", path);
+	return dofi_secret_read(secret, dir, name, path);
 }
 
 int dofi_key_user(struct dofi_secret *secret, char *path_p, size_t size)
@@ -102,7 +122,7 @@ static int host_key_in(const char *folder, struct dofi_secret *secret, char *pat
 	char name[64];
 
 	if (dir < 0)
-		return -ENOENT;
+		return not_opened(folder, errno);
 	snprintf(name, sizeof(name), "dat-ofi-key-%u", (unsigned int)geteuid());
 	snprintf(path_p, size, "%s/%s", folder, name);
 	ret = read_or_make(secret, dir, name, path_p);
@@ -112,7 +132,9 @@ static int host_key_in(const char *folder, struct dofi_secret *secret, char *pat
 
 int dofi_key_host(struct dofi_secret *secret, char *path_p, size_t size)
 {
-	return host_key_in("/dev/shm", secret, path_p, size)
-		       ? host_key_in("/tmp", secret, path_p, size)
-		       : 0;
+	int ret = host_key_in("/dev/shm", secret, path_p, size);
+
+	if (ret && !lacks_resources(ret))
+		ret = host_key_in("/tmp", secret, path_p, size);
+	return ret && !lacks_resources(ret) ? -ENOENT : ret;
 }

@@ -8,11 +8,12 @@
 /*
  * Reads .dat-ofi/key in the home directory, and creates it if there is none. Stores its name in
  * path_p. Returns 0; -ENOENT without a message if there is no home directory or no file can be
- * created in it; -EACCES or -EINVAL after a message if the file cannot be trusted.
+ * created in it; after a message -EACCES or -EINVAL if the file cannot be trusted, or another
+ * -errno if it cannot be read or the process has no descriptors or memory.
  */
 int dofi_key_user(struct dofi_secret *secret, char *path_p, size_t size);
 
-/* The same for a file in /dev/shm, else in /tmp. */
+/* The same for a file in /dev/shm, else in /tmp. -ENOENT stands for whatever is wrong with both. */
 int dofi_key_host(struct dofi_secret *secret, char *path_p, size_t size);
 
 #endif

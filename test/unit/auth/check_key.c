@@ -473,6 +473,7 @@ START_TEST(test_a_read_that_fails)
 	read_error = EIO;
 	ck_assert_int_eq(load(&again, "key", file), -EIO);
 	read_error = 0;
+	assert_said("Input/output error");
 	ck_assert_mem_eq(again.bytes, zeros, sizeof(zeros));
 }
 END_TEST
@@ -647,17 +648,59 @@ START_TEST(test_a_home_without_room_for_the_folder)
 }
 END_TEST
 
-/* A process without descriptors has no key of its user, but the folder is not to blame. */
+static const int lacks[] = {EMFILE, ENFILE, ENOMEM};
+
+/*
+ * A process without descriptors or memory cannot see whether its user has a key. It takes no other
+ * one, which its peers would not have. The folder is not to blame.
+ */
 START_TEST(test_a_folder_that_can_not_be_opened)
 {
 	struct dofi_key key;
 
 	not_opened = dir;
-	open_error = EMFILE;
+	open_error = lacks[_i];
+	ck_assert_int_eq(load(&key, "user", ""), -lacks[_i]);
+	ck_assert_int_eq(load(&key, "auto", ""), -lacks[_i]);
+	assert_said(strerror(lacks[_i]));
+	open_error = EIO;
 	ck_assert_int_eq(load(&key, "user", ""), -ENOENT);
 	not_opened = NULL;
 	ck_assert_ptr_null(strstr(t_captured(said), "chmod 700"));
 	ck_assert_int_ge(fcntl(STDIN_FILENO, F_GETFD), 0);
+}
+END_TEST
+
+START_TEST(test_a_lack_of_resources_makes_no_key)
+{
+	struct dofi_key key;
+
+	link_error = lacks[_i];
+	ck_assert_int_eq(load(&key, "auto", ""), -lacks[_i]);
+	assert_said(strerror(lacks[_i]));
+	link_error = 0;
+	setenv("HOME", "/nonexistent", 1);
+	has_database = true;
+	open_error = lacks[_i];
+	not_opened = "/";
+	ck_assert_int_eq(load(&key, "auto", ""), -lacks[_i]);
+	not_opened = "/tmp"; /* which is not asked if the first folder takes the key */
+	ck_assert_int_eq(load(&key, "auto", ""), 0);
+	ck_assert_int_eq(key.source, DOFI_KEY_HOST);
+	unlink(key.path);
+}
+END_TEST
+
+START_TEST(test_a_key_that_can_not_be_read_is_not_replaced)
+{
+	struct dofi_key key;
+
+	ck_assert_int_eq(load(&key, "auto", ""), 0);
+	ck_assert_int_eq(key.source, DOFI_KEY_USER);
+	read_error = EIO;
+	ck_assert_int_eq(load(&key, "auto", ""), -EIO);
+	read_error = 0;
+	assert_said("Input/output error");
 }
 END_TEST
 
@@ -1091,7 +1134,9 @@ int main(void)
 	tcase_add_test(tcase, test_a_home_with_a_long_path);
 	tcase_add_test(tcase, test_folders_of_a_program_without_standard_input);
 	tcase_add_test(tcase, test_a_home_without_room_for_the_folder);
-	tcase_add_test(tcase, test_a_folder_that_can_not_be_opened);
+	tcase_add_loop_test(tcase, test_a_folder_that_can_not_be_opened, 0, 3);
+	tcase_add_loop_test(tcase, test_a_lack_of_resources_makes_no_key, 0, 3);
+	tcase_add_test(tcase, test_a_key_that_can_not_be_read_is_not_replaced);
 	tcase_add_test(tcase, test_a_folder_that_others_may_write_to_is_refused);
 	tcase_add_test(tcase, test_a_folder_that_is_a_link_is_refused);
 	tcase_add_test(tcase, test_a_bad_file_in_the_home_is_an_error);
