@@ -74,9 +74,6 @@ static bool peek(struct dofi_ep *ep, uint32_t context)
 		ep->peeking = true;
 		return true;
 	}
-	if (ret != -FI_EAGAIN && ep->path_up) /* otherwise the connection ends already */
-		DOFI_LOG_I("%s: can't read the peer's context table: %s", ep->obj.ia->name,
-			   fi_strerror((int)-ret));
 	dofi_issue_put_off(ep, ret);
 	return false;
 }
@@ -307,9 +304,12 @@ void dofi_issue_put_off(struct dofi_ep *ep, ssize_t ret)
 	if (ret == -FI_EAGAIN) {
 		DOFI_COUNT(ep, EP_AGAIN, 1);
 		dofi_ep_stall(ep);
-	} else {
-		dofi_ep_refuse(ep);
+		return;
 	}
+	if (ep->path_up && !ep->refused) /* otherwise the connection ends already */
+		DOFI_LOG_I("%s: the fabric refuses an operation, so its connection ends: %s",
+			   ep->obj.ia->name, fi_strerror((int)-ret));
+	dofi_ep_refuse(ep);
 }
 
 void dofi_ep_issue_requests(struct dofi_ep *ep)

@@ -151,8 +151,11 @@ int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_
 err_close:
 	dofi_mr_close(ia, mr);
 err:
-	DOFI_LOG_W("%s: the fabric refuses to register %zu bytes at %p: %s%s", ia->name, length,
-		   buf, fi_strerror(-ret), advice(-ret, privileges, limit));
+	dofi_lock(&ia->mr_lock);
+	DOFI_LOG_LIMITED(&ia->mr_refusals, DOFI_LOG_WARN, ia->name,
+			 "%s: the fabric refuses to register %zu bytes at %p: %s%s", ia->name,
+			 length, buf, fi_strerror(-ret), advice(-ret, privileges, limit));
+	dofi_unlock(&ia->mr_lock);
 	return ret;
 }
 

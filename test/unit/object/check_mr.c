@@ -352,6 +352,22 @@ START_TEST(a_refusal_is_logged_with_advice)
 }
 END_TEST
 
+/* The library tries to register a bounce buffer in each round until the fabric takes it. */
+START_TEST(refusals_do_not_fill_the_log)
+{
+	int fd = t_capture(STDERR_FILENO), lines = 0;
+	struct fid_mr *mr;
+
+	register_error = -FI_EINVAL;
+	for (int i = 0; i < 100; i++)
+		ck_assert_int_eq(try(WRITE, &mr), -FI_EINVAL);
+	for (const char *at = t_captured(fd); (at = strstr(at, "refuses to register")); at++)
+		lines++;
+	ck_assert_int_gt(lines, 1);
+	ck_assert_int_lt(lines, 20);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("mr");
@@ -365,6 +381,7 @@ int main(void)
 	tcase_add_test(tc, a_key_that_is_taken_is_not_the_last);
 	tcase_add_test(tc, the_limit_of_locked_memory_is_told_in_kib);
 	tcase_add_test(tc, no_advice_without_a_limit);
+	tcase_add_test(tc, refusals_do_not_fill_the_log);
 	tcase_add_loop_test(tc, a_refusal_is_logged_with_advice, 0,
 			    sizeof(refusals) / sizeof(refusals[0]));
 	tcase_add_test(tc, atomic_operations_of_the_fabric_need_rights);
