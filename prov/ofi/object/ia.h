@@ -164,7 +164,7 @@ struct dofi_ia {
 	/* memory that is unmapped after the endpoint is closed; see dofi_mr_abandon */
 	struct iovec left[5];
 	uint32_t nleft;
-	struct dofi_lock mr_lock; /* one registration is made or closed at a time */
+	struct dofi_lock mr_lock;          /* one registration is made or closed at a time */
 	struct dofi_log_limit mr_refusals; /* bounce buffers are tried again; guarded by mr_lock */
 
 	struct dofi_wakeup wakeup;
