@@ -25,19 +25,30 @@
 /* --- the choice --- */
 
 /* The connection stays on the fabric; the reason is logged at level info. */
-static void stay_on_fabric(struct dofi_conn *conn, const char *why)
-{
-	DOFI_LOG_I("%s: a connection uses the fabric and not shared memory: %s", conn->ia->name,
-		   why);
-	conn->trans = conn->ia->trans;
-	conn->why_fabric = why;
-}
-
 static void drop(struct dofi_conn *conn)
 {
 	if (conn->memory)
 		dofi_memory_path_free(conn->memory);
 	conn->memory = NULL;
+}
+
+/* err: 0, or a negative errno that explains why. */
+static void stay_on_fabric(struct dofi_conn *conn, const char *why, int err)
+{
+	DOFI_LOG_I("%s: a connection uses the fabric and not shared memory: %s%s%s", conn->ia->name,
+		   why, err ? ": " : "", err ? strerror(-err) : "");
+	drop(conn);
+	conn->trans = conn->ia->trans;
+	conn->why_fabric = why;
+}
+
+/* The segment could not be passed to the peer, or not be used. */
+static void not_shared(struct dofi_conn *conn, int err, const char *if_refused)
+{
+	if (err == -ECONNREFUSED)
+		stay_on_fabric(conn, if_refused, 0);
+	else
+		stay_on_fabric(conn, "its memory can't be shared", err);
 }
 
 /* --- the offer and its answer --- */
@@ -84,9 +95,7 @@ static int offered(struct dofi_conn *conn, int ret)
 		return ret;
 	if (!ret)
 		return fabric->id == DOFI_TRANS_MSG ? fabric->expect(conn) : 0;
-	drop(conn);
-	stay_on_fabric(conn, ret == -ECONNREFUSED ? "the peer is on another host"
-						  : "its memory can't be shared");
+	not_shared(conn, ret, "the peer is on another host");
 	return fabric->expect(conn);
 }
 
@@ -103,8 +112,7 @@ void dofi_memory_withdraw(struct dofi_conn *conn)
 	dofi_assert_held(&conn->ia->engine.lock);
 	if (conn->trans == conn->ia->trans)
 		return;
-	drop(conn);
-	stay_on_fabric(conn, "the peer has not taken the offer");
+	stay_on_fabric(conn, "the peer has not taken the offer", 0);
 }
 
 /*
@@ -125,9 +133,7 @@ static int answered(struct dofi_conn *conn, int ret)
 		dofi_conn_path_up(conn);
 		return 0;
 	}
-	drop(conn);
-	stay_on_fabric(conn, ret == -ECONNREFUSED ? "the peer does not offer it"
-						  : "its memory can't be shared");
+	not_shared(conn, ret, "the peer does not offer it");
 	return conn->ia->trans->connect(conn);
 }
 
