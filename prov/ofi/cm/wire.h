@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 
 #define DOFI_WIRE_MAGIC       0x6461744fu
-#define DOFI_WIRE_VERSION     4u
+#define DOFI_WIRE_VERSION     5u
 #define DOFI_WIRE_MAX_FRAME   4096u /* length word included; a longer frame breaks the protocol */
 #define DOFI_WIRE_MAX_PRIVATE 256u
 
@@ -47,10 +47,9 @@ enum dofi_msg_type {
 
 enum dofi_reason {
 	DOFI_REASON_NONE,
-	DOFI_REASON_CONSUMER,  /* rejected by the consumer */
-	DOFI_REASON_NOT_MINE,  /* this process does not serve that conn_qual: try the next port */
-	DOFI_REASON_RESOURCES, /* backlog full, out of memory */
-	DOFI_REASON_VERSION,
+	DOFI_REASON_CONSUMER,   /* rejected by the consumer */
+	DOFI_REASON_NOT_MINE,   /* this process does not serve that conn_qual: try the next port */
+	DOFI_REASON_RESOURCES,  /* backlog full, out of memory */
 	DOFI_REASON_DISCONNECT, /* BYE after dat_ep_disconnect, dat_ep_free, dat_ia_close */
 	DOFI_REASON_ERROR,      /* BYE because the connection broke */
 };
