@@ -433,7 +433,7 @@ START_TEST(another_version_is_refused_with_an_answer)
 
 	meet_by_hand(_i);
 	ck_assert(t_channel_say(&peer, frame, size));
-	expect_refusal(_i, "it speaks version 99 of the control protocol, we speak 4");
+	expect_refusal(_i, "it speaks version 99 of the control protocol, we speak 5");
 	ck_assert(t_channel_hear_hello(&peer));
 }
 END_TEST

@@ -144,7 +144,7 @@ END_TEST
 /* The layout is a contract with other releases: it does not depend on this machine's byte order. */
 START_TEST(test_layout_is_fixed)
 {
-	static const uint8_t start[] = {0, 0, 0, 84,   1,    6,    0x80, 1,    0x80,
+	static const uint8_t start[] = {0, 0, 0, 84,   1,    5,    0x80, 1,    0x80,
 					0, 0, 1, 0x7f, 0xff, 0xff, 0xff, 0xfe, 0xdc};
 	struct dofi_msg msg = sample_msg(0);
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
