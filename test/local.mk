@@ -565,7 +565,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	-Wl,--wrap=dofi_cm_exit -Wl,--wrap=dofi_progress_exit -Wl,--wrap=dofi_count_report \
 	-Wl,--wrap=dofi_stats_exit -Wl,--wrap=dofi_stats_fork_child \
 	-Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock -Wl,--wrap=dofi_obj_publish \
-	-Wl,--wrap=dofi_obj_retire
+	-Wl,--wrap=dofi_obj_retire -Wl,--wrap=dofi_obj_fork_begin -Wl,--wrap=dofi_obj_fork_end
 %C%_unit_api_check_ia_list_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_steps_SOURCES = %D%/unit/api/check_ia_steps.c $(t_headers)
 %C%_unit_api_check_ia_steps_CPPFLAGS = $(p2_cppflags)

@@ -42,10 +42,12 @@ static void before_fork(void)
 		 */
 		dofi_lock_out_of_order(&ia->obj_lock);
 	}
+	dofi_obj_fork_begin();
 }
 
 static void release_after_fork(void)
 {
+	dofi_obj_fork_end();
 	FOR_ALL_IAS(node)
 	{
 		struct dofi_ia *ia = ia_of(node);

@@ -27,9 +27,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The longest wait of an exit for the engine's lock, in processor time. */
-#define EXIT_LOCK_NS 100000000u
-
 /* --- invalidations --- */
 
 static bool owes_answer(const struct dofi_chan *chan, uint64_t number)
@@ -267,7 +264,7 @@ void dofi_cm_fini(struct dofi_ia *ia)
 
 void dofi_cm_exit(struct dofi_ia *ia)
 {
-	if (!dofi_trylock_for(&ia->engine.lock, EXIT_LOCK_NS))
+	if (!dofi_trylock_for(&ia->engine.lock, DOFI_EXIT_LOCK_NS))
 		return;
 	dofi_linger_all(ia);
 	say_goodbye(&ia->cm);

@@ -108,9 +108,9 @@ void dofi_remote_context_served(struct dofi_ep *ep, uint32_t context)
 	struct dofi_ctx *entry = entry_of(ep, context);
 
 	dofi_assert_held(&ep->lock);
+	/* A Send of ours may have ended it meanwhile, or another context may be in its place. */
 	if (entry->context != context || !entry->privileges)
-		return; /* a Send of ours has ended it meanwhile, or another context is in its place
-			 */
+		return;
 	entry->context = 0;
 	unresolve(ep, context);
 }

@@ -87,6 +87,19 @@ static struct dofi_obj *take_slot(struct slab *slab, size_t size)
 	return obj;
 }
 
+/* No other thread takes two of the locks, so their order does not matter. */
+void dofi_obj_fork_begin(void)
+{
+	for (int type = 0; type < DOFI_HANDLE_TYPES; type++)
+		dofi_lock_out_of_order(&slabs[type].lock);
+}
+
+void dofi_obj_fork_end(void)
+{
+	for (int type = 0; type < DOFI_HANDLE_TYPES; type++)
+		dofi_unlock(&slabs[type].lock);
+}
+
 void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDLE_TYPE type,
 		     size_t size)
 {

@@ -58,6 +58,13 @@ void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDL
 		     size_t size);
 
 /*
+ * Between the two calls no other thread is inside dofi_obj_alloc or dofi_obj_free, so the child of
+ * a fork can open an IA. Both processes make the second call.
+ */
+void dofi_obj_fork_begin(void);
+void dofi_obj_fork_end(void);
+
+/*
  * Makes the handle valid and adds the object to the list of its IA. The last call of a create
  * function.
  */

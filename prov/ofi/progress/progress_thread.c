@@ -215,8 +215,8 @@ static void ask_to_stop(struct dofi_ia *ia)
 }
 
 /*
- * The process exits, and libfabric's providers are unloaded next. Does not wait for an agent that
- * called exit() or does not return.
+ * The process exits, and libfabric's providers are unloaded next. Does not wait for ever for an
+ * agent that called exit() or does not return, or for the call of another thread.
  */
 void dofi_progress_exit(struct dofi_ia *ia)
 {
@@ -229,7 +229,7 @@ void dofi_progress_exit(struct dofi_ia *ia)
 	clock_gettime(CLOCK_REALTIME, &limit);
 	limit.tv_sec++;
 	e->joined = !pthread_timedjoin_np(e->thread, NULL, &limit);
-	if (!dofi_trylock(&e->lock))
+	if (!dofi_trylock_for(&e->lock, DOFI_EXIT_LOCK_NS))
 		return;
 	e->has_fabric = false;
 	dofi_unlock(&e->lock);

@@ -76,6 +76,7 @@ bool __wrap_dofi_obj_retire(struct dofi_obj *obj, bool only_unused)
 /* --- what the list calls --- */
 
 static char own_order[256], *order = own_order; /* of the calls */
+static int forks_begun, forks_ended;
 static int closed_fds[IAS], exits[IAS], reports[IAS], locked_reports[IAS];
 static uint64_t now;
 
@@ -87,6 +88,10 @@ void __wrap_dofi_progress_exit(struct dofi_ia *ia);
 void __wrap_dofi_count_report(struct dofi_ia *ia, FILE *out, bool locked);
 void __wrap_dofi_stats_exit(void);
 void __wrap_dofi_stats_fork_child(void);
+void __real_dofi_obj_fork_begin(void);
+void __wrap_dofi_obj_fork_begin(void);
+void __real_dofi_obj_fork_end(void);
+void __wrap_dofi_obj_fork_end(void);
 
 /* Time passes while somebody looks at it. */
 uint64_t __wrap_dofi_now(void)
@@ -132,6 +137,18 @@ void __wrap_dofi_stats_exit(void)
 void __wrap_dofi_stats_fork_child(void)
 {
 	strcat(order, "child ");
+}
+
+void __wrap_dofi_obj_fork_begin(void)
+{
+	forks_begun++;
+	__real_dofi_obj_fork_begin();
+}
+
+void __wrap_dofi_obj_fork_end(void)
+{
+	forks_ended++;
+	__real_dofi_obj_fork_end();
 }
 
 /* --- */
@@ -299,6 +316,8 @@ static int in_child(bool busy)
 	if (!is_free(&all[1].ia.engine.lock) || !is_free(&all[0].ia.obj_lock) ||
 	    !is_free(&all[1].ia.obj_lock))
 		return 6;
+	if (forks_begun != 1 || forks_ended != 1)
+		return 7; /* it could not open an IA */
 	return 0;
 }
 
@@ -326,6 +345,8 @@ START_TEST(a_child_has_no_handles)
 	ck_assert(!is_dead(&all[0].ep) && !is_dead(&all[1].ep));
 	ck_assert(!others_dead(0) && !others_dead(1));
 	ck_assert_int_eq(closed_fds[0] + closed_fds[1], 0);
+	ck_assert_int_eq(forks_begun, 1);
+	ck_assert_int_eq(forks_ended, 1);
 	expect_listed(1, 1);
 	for (int i = 0; i < IAS; i++) {
 		ck_assert(is_free(&all[i].ia.engine.lock));

@@ -370,6 +370,18 @@ START_TEST(the_ia_in_results_of_queries)
 }
 END_TEST
 
+/* The child of a fork would wait for ever for a thread that it does not have. */
+START_TEST(nobody_allocates_during_a_fork)
+{
+	dofi_obj_fork_begin();
+	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
+		ck_assert_msg(!dofi_trylock(&slabs[i].lock), "type %d", i);
+	dofi_obj_fork_end();
+	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
+		ck_assert_ptr_nonnull(allocate((DAT_HANDLE_TYPE)i, HEADER));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("slab");
@@ -384,6 +396,7 @@ int main(void)
 	tcase_add_test(tc, fewer_large_objects_rest);
 	tcase_add_test(tc, memory_that_is_used_again_is_zeroed);
 	tcase_add_loop_test(tc, what_may_not_be_touched, 0, 4);
+	tcase_add_test(tc, nobody_allocates_during_a_fork);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("objects");
 	tcase_add_checked_fixture(tc, setup, NULL);

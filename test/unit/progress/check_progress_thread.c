@@ -109,6 +109,8 @@ START_TEST(progress_thread_takes_over_only_after_quiet_ms)
 }
 END_TEST
 
+static _Atomic bool held;
+
 static void *end_at_once(void *arg)
 {
 	return arg;
@@ -118,7 +120,7 @@ static void *end_at_once(void *arg)
  * The process exits. An agent that does not return holds the lock, so the fabric is not taken away
  * below it.
  */
-START_TEST(exit_does_not_wait_for_a_lock)
+START_TEST(exit_does_not_wait_for_ever_for_a_lock)
 {
 	ck_assert_int_eq(pthread_create(&ia.engine.thread, NULL, end_at_once, NULL), 0);
 	dofi_lock(&ia.engine.lock);
@@ -131,6 +133,38 @@ START_TEST(exit_does_not_wait_for_a_lock)
 	dofi_unlock(&ia.engine.lock);
 	dofi_progress_stop(&ia);
 	ck_assert(!ia.engine.has_fabric);
+}
+END_TEST
+
+/* Another thread is in a call, which ends soon. */
+static void *hold_for_a_while(void *arg)
+{
+	uint64_t until;
+
+	(void)arg;
+	dofi_lock(&ia.engine.lock);
+	atomic_store(&held, true);
+	while (!atomic_load(&ia.engine.stop))
+		sched_yield();
+	until = dofi_now() + 10000000;
+	while (dofi_now() < until)
+		sched_yield();
+	dofi_unlock(&ia.engine.lock);
+	return NULL;
+}
+
+START_TEST(exit_waits_for_a_call_of_another_thread)
+{
+	pthread_t other;
+
+	ck_assert_int_eq(pthread_create(&ia.engine.thread, NULL, end_at_once, NULL), 0);
+	ck_assert_int_eq(pthread_create(&other, NULL, hold_for_a_while, NULL), 0);
+	while (!atomic_load(&held))
+		sched_yield();
+	ia.engine.has_fabric = true;
+	dofi_progress_exit(&ia);
+	ck_assert(!ia.engine.has_fabric);
+	ck_assert_int_eq(pthread_join(other, NULL), 0);
 }
 END_TEST
 
@@ -188,7 +222,8 @@ int main(void)
 	tcase_add_test(tc, progress_thread_leaves_the_event_to_a_working_driver);
 	tcase_add_test(tc, progress_thread_handles_the_event_while_the_driver_runs_an_agent);
 	tcase_add_test(tc, progress_thread_takes_over_only_after_quiet_ms);
-	tcase_add_test(tc, exit_does_not_wait_for_a_lock);
+	tcase_add_test(tc, exit_does_not_wait_for_ever_for_a_lock);
+	tcase_add_test(tc, exit_waits_for_a_call_of_another_thread);
 	tcase_add_test(tc, exit_ends_the_thread_and_the_use_of_the_fabric);
 	tcase_add_test(tc, signals_reach_a_driver_that_never_sleeps);
 	suite_add_tcase(suite, tc);
