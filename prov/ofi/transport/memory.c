@@ -24,7 +24,6 @@
 
 /* --- the choice --- */
 
-/* The connection stays on the fabric; the reason is logged at level info. */
 static void drop(struct dofi_conn *conn)
 {
 	if (conn->memory)
@@ -32,7 +31,10 @@ static void drop(struct dofi_conn *conn)
 	conn->memory = NULL;
 }
 
-/* err: 0, or a negative errno that explains why. */
+/*
+ * The connection stays on the fabric; the reason is logged at level info. err: 0, or a negative
+ * errno that explains it.
+ */
 static void stay_on_fabric(struct dofi_conn *conn, const char *why, int err)
 {
 	DOFI_LOG_I("%s: a connection uses the fabric and not shared memory: %s%s%s", conn->ia->name,
