@@ -13,7 +13,10 @@
  */
 int dofi_key_user(struct dofi_secret *secret, char *path_p, size_t size);
 
-/* The same for a file in /dev/shm, else in /tmp. -ENOENT stands for whatever is wrong with both. */
+/*
+ * The same for a file in /dev/shm, else in /tmp. -ENOENT also says that both cannot be read or
+ * trusted; other errors, that the process has no descriptors or memory.
+ */
 int dofi_key_host(struct dofi_secret *secret, char *path_p, size_t size);
 
 #endif

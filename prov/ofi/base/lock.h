@@ -149,9 +149,6 @@ static inline bool dofi_trylock(struct dofi_lock *l)
  */
 bool dofi_trylock_for(struct dofi_lock *l, uint64_t ns);
 
-/* The longest wait of an exit for the lock of an engine, in processor time. */
-#define DOFI_EXIT_LOCK_NS 100000000u
-
 static inline void dofi_unlock(struct dofi_lock *l)
 {
 #ifndef NDEBUG

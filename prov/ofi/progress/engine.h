@@ -19,6 +19,9 @@ struct dofi_ia;
 int dofi_engine_init(struct dofi_ia *ia); /* 0 or -errno; descriptors only */
 void dofi_engine_fini(struct dofi_ia *ia);
 
+/* The longest wait of an exit for engine.lock, in processor time. */
+#define DOFI_EXIT_LOCK_NS 100000000u
+
 /*
  * Enclose calls that change connections. begin takes engine.lock; end runs deferred work, unlocks,
  * and calls due agents of CNOs with no lock held.
