@@ -5,21 +5,50 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-bool t_sleeps(pid_t tid)
+/* A line of a file of the thread; false: the file can't be read. */
+static bool read_task_file(pid_t tid, const char *name, char *line, size_t size)
 {
-	char path[64], line[256];
-	const char *after_name;
+	char path[64];
 	FILE *file;
+	bool ok;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", (int)tid, name);
 	file = fopen(path, "r");
 	if (!file)
 		return false;
-	after_name = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	ok = fgets(line, (int)size, file);
 	fclose(file);
+	return ok;
+}
+
+static bool is_ppoll(int number)
+{
+#ifdef SYS_ppoll_time64
+	if (number == SYS_ppoll_time64)
+		return true;
+#endif
+	return number == SYS_ppoll;
+}
+
+/*
+ * The kernel gives the number of the system call that a thread sleeps in: threads of the library
+ * wait for events in ppoll. Without that file the state of the thread has to do, which is the same
+ * for a thread that waits for a lock.
+ */
+bool t_sleeps(pid_t tid)
+{
+	char line[256];
+	const char *after_name;
+
+	if (read_task_file(tid, "syscall", line, sizeof(line)))
+		return line[0] >= '0' && line[0] <= '9' && is_ppoll(atoi(line));
+	if (!read_task_file(tid, "stat", line, sizeof(line)))
+		return false;
+	after_name = strrchr(line, ')');
 	return after_name && after_name[1] == ' ' && after_name[2] == 'S';
 }
 
@@ -61,7 +90,10 @@ void t_evd_waiter_start(struct t_waiter *waiter, DAT_EVD_HANDLE evd, DAT_COUNT t
 	waiter->evd = evd;
 	waiter->threshold = threshold;
 	waiter_start(waiter);
-	/* DAT tells that a thread waits on the EVD, the kernel that the thread sleeps. */
+	/*
+	 * DAT tells that a thread waits on the EVD, the kernel that the thread sleeps. Before it
+	 * sleeps, the thread looks for events of the time before the call, and may wait for a lock.
+	 */
 	t_until(evd_has_waiter(evd) && t_sleeps(waiter->tid));
 }
 
