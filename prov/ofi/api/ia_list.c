@@ -11,8 +11,9 @@
 #include <stdlib.h>
 
 /*
- * The longest waits for the lock of an engine, in processor time: of a fork, and of a report, so
- * that a program that hangs can be inspected.
+ * The longest waits for a lock, in processor time: of a fork, which may come from a signal handler
+ * of the thread that holds the lock, and of a report, so that a program that hangs can be
+ * inspected.
  */
 #define FORK_LOCK_NS   100000000u
 #define REPORT_LOCK_NS 1000000000u
@@ -36,13 +37,10 @@ static void before_fork(void)
 		struct dofi_ia *ia = ia_of(node);
 
 		ia->at_rest = dofi_trylock_for(&ia->engine.lock, FORK_LOCK_NS);
-		/*
-		 * Locks of several IAs are taken here: no other thread takes one of them while it
-		 * holds another.
-		 */
-		dofi_lock_out_of_order(&ia->obj_lock);
+		/* No other thread takes one of these while it holds that of another IA. */
+		ia->objects_at_rest = dofi_trylock_for(&ia->obj_lock, FORK_LOCK_NS);
 	}
-	dofi_obj_fork_begin();
+	dofi_obj_fork_begin(FORK_LOCK_NS);
 }
 
 static void release_after_fork(void)
@@ -52,7 +50,8 @@ static void release_after_fork(void)
 	{
 		struct dofi_ia *ia = ia_of(node);
 
-		dofi_unlock(&ia->obj_lock);
+		if (ia->objects_at_rest)
+			dofi_unlock(&ia->obj_lock);
 		if (ia->at_rest)
 			dofi_unlock(&ia->engine.lock);
 	}
@@ -60,15 +59,17 @@ static void release_after_fork(void)
 }
 
 /*
- * The child has neither our threads nor a right to the connections: every handle is invalid
- * there.
+ * The child has neither our threads nor a right to the connections: every handle is invalid there.
+ * A list that changed during the fork cannot be read, so its handles stay.
  */
 static void kill_handles(struct dofi_ia *ia)
 {
+	atomic_store(&ia->obj.magic, 0);
+	if (!ia->objects_at_rest)
+		return;
 	for (int type = 0; type < DOFI_HANDLE_TYPES; type++)
 		DOFI_LIST_FOR(node, &ia->objects[type])
 	atomic_store(&DOFI_CONTAINER(node, struct dofi_obj, siblings)->magic, 0);
-	atomic_store(&ia->obj.magic, 0);
 }
 
 static void after_fork_in_child(void)

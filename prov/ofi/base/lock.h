@@ -112,22 +112,16 @@ static inline void dofi_lock_own(struct dofi_lock *l)
 #endif
 }
 
-/* As dofi_lock, without the check of the order. */
-static inline void dofi_lock_out_of_order(struct dofi_lock *l)
-{
-	DOFI_TSAN_LOCK(pre_lock, l, 0);
-	if (DOFI_UNLIKELY(!dofi_lock_take(l)))
-		dofi_lock_await(l);
-	DOFI_TSAN_LOCK(post_lock, l, 0, 0);
-	dofi_lock_own(l);
-}
-
 static inline void dofi_lock(struct dofi_lock *l)
 {
 #ifndef NDEBUG
 	dofi_lock_order_check(l, l->level);
 #endif
-	dofi_lock_out_of_order(l);
+	DOFI_TSAN_LOCK(pre_lock, l, 0);
+	if (DOFI_UNLIKELY(!dofi_lock_take(l)))
+		dofi_lock_await(l);
+	DOFI_TSAN_LOCK(post_lock, l, 0, 0);
+	dofi_lock_own(l);
 }
 
 static inline bool dofi_trylock(struct dofi_lock *l)

@@ -130,7 +130,8 @@ struct dofi_ia {
 	struct dofi_wait wait;
 
 	struct dofi_list all; /* every IA of the process, for fork and exit handlers */
-	bool at_rest;         /* while the process forks: the forking thread holds engine.lock */
+	/* while the process forks: the forking thread holds engine.lock, or obj_lock */
+	bool at_rest, objects_at_rest;
 	char name[DAT_NAME_MAX_LENGTH];
 	/* reported back, because the registry finds its entry by it */
 	DAT_BOOLEAN thread_safe_asked;

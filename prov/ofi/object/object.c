@@ -42,7 +42,8 @@ struct slab {
 	uint32_t nresting;
 	char *fresh; /* rest of the latest chunk that was never used */
 	size_t fresh_size;
-	size_t size; /* size of an object; set with the first one */
+	size_t size;  /* size of an object; set with the first one */
+	bool at_rest; /* while the process forks: the forking thread holds the lock */
 };
 
 #define SLAB(type)                                                \
@@ -88,16 +89,17 @@ static struct dofi_obj *take_slot(struct slab *slab, size_t size)
 }
 
 /* No other thread takes two of the locks, so their order does not matter. */
-void dofi_obj_fork_begin(void)
+void dofi_obj_fork_begin(uint64_t ns)
 {
 	for (int type = 0; type < DOFI_HANDLE_TYPES; type++)
-		dofi_lock_out_of_order(&slabs[type].lock);
+		slabs[type].at_rest = dofi_trylock_for(&slabs[type].lock, ns);
 }
 
 void dofi_obj_fork_end(void)
 {
 	for (int type = 0; type < DOFI_HANDLE_TYPES; type++)
-		dofi_unlock(&slabs[type].lock);
+		if (slabs[type].at_rest)
+			dofi_unlock(&slabs[type].lock);
 }
 
 void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDLE_TYPE type,

@@ -88,8 +88,8 @@ void __wrap_dofi_progress_exit(struct dofi_ia *ia);
 void __wrap_dofi_count_report(struct dofi_ia *ia, FILE *out, bool locked);
 void __wrap_dofi_stats_exit(void);
 void __wrap_dofi_stats_fork_child(void);
-void __real_dofi_obj_fork_begin(void);
-void __wrap_dofi_obj_fork_begin(void);
+void __real_dofi_obj_fork_begin(uint64_t ns);
+void __wrap_dofi_obj_fork_begin(uint64_t ns);
 void __real_dofi_obj_fork_end(void);
 void __wrap_dofi_obj_fork_end(void);
 
@@ -139,10 +139,11 @@ void __wrap_dofi_stats_fork_child(void)
 	strcat(order, "child ");
 }
 
-void __wrap_dofi_obj_fork_begin(void)
+void __wrap_dofi_obj_fork_begin(uint64_t ns)
 {
+	ck_assert_uint_eq(ns, 100000000);
 	forks_begun++;
-	__real_dofi_obj_fork_begin();
+	__real_dofi_obj_fork_begin(ns);
 }
 
 void __wrap_dofi_obj_fork_end(void)
@@ -368,6 +369,30 @@ START_TEST(a_fork_does_not_wait_for_ever)
 }
 END_TEST
 
+/* The handler of a signal forks, and the signal came while its thread changed the list. */
+START_TEST(a_fork_does_not_wait_for_itself)
+{
+	uint64_t before = now;
+	int status;
+	pid_t pid;
+
+	dofi_lock(&all[0].ia.obj_lock);
+	pid = fork();
+	if (!pid)
+		_exit(is_dead(&all[0].ia) && is_dead(&all[1].ep) && others_dead(1) &&
+				      !is_free(&all[0].ia.obj_lock)
+			      ? 0
+			      : 1);
+	ck_assert_int_gt(pid, 0);
+	ck_assert_uint_gt(now, before + 100000000u);
+	ck_assert_uint_lt(now, before + 200000000u);
+	ck_assert(!is_free(&all[0].ia.obj_lock));
+	dofi_unlock(&all[0].ia.obj_lock);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 /* --- exit --- */
 
 /* Reports come first, then the peers learn of the end, and at last the thread stops. */
@@ -403,6 +428,7 @@ int main(void)
 	tcase_add_test(tcase, a_report_does_not_wait_for_ever);
 	tcase_add_loop_test(tcase, a_child_has_no_handles, 0, 2);
 	tcase_add_test(tcase, a_fork_does_not_wait_for_ever);
+	tcase_add_test(tcase, a_fork_does_not_wait_for_itself);
 	tcase_add_test(tcase, an_exit_tells_the_peers);
 	return t_run(suite);
 }

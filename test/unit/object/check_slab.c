@@ -370,13 +370,30 @@ START_TEST(the_ia_in_results_of_queries)
 }
 END_TEST
 
+#define HOLD_NS 1000000u
+
 /* The child of a fork would wait for ever for a thread that it does not have. */
 START_TEST(nobody_allocates_during_a_fork)
 {
-	dofi_obj_fork_begin();
+	dofi_obj_fork_begin(HOLD_NS);
 	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
 		ck_assert_msg(!dofi_trylock(&slabs[i].lock), "type %d", i);
 	dofi_obj_fork_end();
+	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
+		ck_assert_ptr_nonnull(allocate((DAT_HANDLE_TYPE)i, HEADER));
+}
+END_TEST
+
+/* By a signal handler that interrupts an allocation. */
+START_TEST(the_thread_that_allocates_forks)
+{
+	struct slab *busy = &slabs[DAT_HANDLE_TYPE_EVD];
+
+	dofi_lock(&busy->lock);
+	dofi_obj_fork_begin(HOLD_NS);
+	dofi_obj_fork_end();
+	ck_assert(!dofi_trylock(&busy->lock));
+	dofi_unlock(&busy->lock);
 	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
 		ck_assert_ptr_nonnull(allocate((DAT_HANDLE_TYPE)i, HEADER));
 }
@@ -397,6 +414,7 @@ int main(void)
 	tcase_add_test(tc, memory_that_is_used_again_is_zeroed);
 	tcase_add_loop_test(tc, what_may_not_be_touched, 0, 4);
 	tcase_add_test(tc, nobody_allocates_during_a_fork);
+	tcase_add_test(tc, the_thread_that_allocates_forks);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("objects");
 	tcase_add_checked_fixture(tc, setup, NULL);
