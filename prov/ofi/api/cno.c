@@ -83,7 +83,7 @@ DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE handle)
 	waited = cno->waiters > 0;
 	dofi_unlock(&cno->lock);
 	if (waited || !dofi_obj_retire(&cno->obj, true))
-		return DOFI_BAD_STATE(CNO_IN_USE);
+		return DOFI_NOT_RETIRED(cno, CNO, DOFI_BAD_HANDLE(CNO));
 	dofi_cno_stay(ia);
 	dofi_cno_destroy(cno);
 	dofi_cno_go(ia);

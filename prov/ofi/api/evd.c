@@ -62,7 +62,8 @@ DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE handle)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	ia = evd->obj.ia;
 	if (!dofi_obj_retire(&evd->obj, true))
-		return DOFI_BAD_STATE(EVD_IN_USE);
+		return DOFI_NOT_RETIRED(evd, EVD,
+					DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1));
 	dofi_cno_stay(ia);
 	dofi_evd_destroy(evd);
 	dofi_cno_go(ia);

@@ -95,7 +95,7 @@ DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 		return DOFI_BAD_HANDLE(LMR);
 	ia = lmr->obj.ia;
 	if (!dofi_obj_retire(&lmr->obj, true))
-		return DOFI_BAD_STATE(LMR_IN_USE);
+		return DOFI_NOT_RETIRED(lmr, LMR, DOFI_BAD_HANDLE(LMR));
 	dofi_cno_stay(ia);
 	exposed = dofi_lmr_rmr_context(lmr);
 	announced = dofi_lmr_release_context(lmr);

@@ -75,7 +75,7 @@ DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE handle)
 	if (!pz)
 		return DOFI_BAD_HANDLE(PZ);
 	if (!dofi_obj_retire(&pz->obj, true))
-		return DOFI_BAD_STATE(PZ_IN_USE);
+		return DOFI_NOT_RETIRED(pz, PZ, DOFI_BAD_HANDLE(PZ));
 	dofi_pz_destroy(pz);
 	return DAT_SUCCESS;
 }

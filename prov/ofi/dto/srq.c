@@ -126,8 +126,7 @@ DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE handle)
 	if (dofi_obj_retire(&srq->obj, true))
 		dofi_srq_destroy(srq);
 	else
-		ret = dofi_obj_is(srq, DAT_HANDLE_TYPE_SRQ) ? DOFI_BAD_STATE(SRQ_IN_USE)
-							    : DOFI_BAD_HANDLE(SRQ);
+		ret = DOFI_NOT_RETIRED(srq, SRQ, DOFI_BAD_HANDLE(SRQ));
 	dofi_engine_end(ia);
 	return ret;
 }

@@ -78,6 +78,13 @@ void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
  */
 bool dofi_obj_retire(struct dofi_obj *obj, bool only_unused);
 
+/*
+ * What a free function answers for an object that it could not retire: the object has users, or
+ * another thread has freed it meanwhile, and then the answer is that for an invalid handle.
+ */
+#define DOFI_NOT_RETIRED(obj, TYPE, invalid) \
+	(dofi_obj_is((obj), DAT_HANDLE_TYPE_##TYPE) ? DOFI_BAD_STATE(TYPE##_IN_USE) : (invalid))
+
 /* Returns the memory of a retired (or never published) object to its slab. */
 void dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
 
