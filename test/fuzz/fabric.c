@@ -33,7 +33,7 @@ struct link {
 	bool up;
 };
 
-struct fabric_state fabric;
+struct fabric_state fabric_now;
 
 static struct dofi_ia *world;
 static struct dofi_wr *given[MAX_GIVEN];
@@ -53,7 +53,7 @@ static int use_up(int *err)
 
 static ssize_t take(struct dofi_wr *wr)
 {
-	int err = use_up(&fabric.post);
+	int err = use_up(&fabric_now.post);
 
 	if (!err && ngiven == MAX_GIVEN)
 		err = -FI_EAGAIN;
@@ -111,7 +111,7 @@ static ssize_t post_atomic(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t radd
 static ssize_t send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	(void)ep, (void)wr;
-	return use_up(&fabric.post);
+	return use_up(&fabric_now.post);
 }
 
 /* Accepts a record and discards it. The memory must be valid. */
@@ -123,7 +123,7 @@ static ssize_t write_ctrl(struct dofi_ep *ep, const void *record, size_t size, u
 	(void)ep, (void)raddr, (void)rkey, (void)data;
 	for (size_t i = 0; i < size; i++)
 		sum = (uint8_t)(sum + ((const uint8_t *)record)[i]);
-	return use_up(&fabric.post);
+	return use_up(&fabric_now.post);
 }
 
 static ssize_t ctrl_msg(struct dofi_ep *ep, const void *message, size_t size)
@@ -134,7 +134,7 @@ static ssize_t ctrl_msg(struct dofi_ep *ep, const void *message, size_t size)
 static ssize_t send_credit(struct dofi_ep *ep, uint32_t update)
 {
 	(void)ep, (void)update;
-	return use_up(&fabric.post);
+	return use_up(&fabric_now.post);
 }
 
 /* The peer's context table is ours: reads the entry of this context. */
@@ -199,19 +199,19 @@ static int link_up(struct dofi_conn *conn, int *err)
 	links[nlinks++] = (struct link){.conn = conn};
 	if (conn->ud)
 		conn->path_made = true;
-	else if (fabric.makes_path)
+	else if (fabric_now.makes_path)
 		dofi_conn_path_made(conn);
 	return 0;
 }
 
 static int connect_path(struct dofi_conn *conn)
 {
-	return link_up(conn, &fabric.connect);
+	return link_up(conn, &fabric_now.connect);
 }
 
 static int expect(struct dofi_conn *conn)
 {
-	return link_up(conn, &fabric.expect);
+	return link_up(conn, &fabric_now.expect);
 }
 
 static void prepare(struct dofi_conn *conn)
@@ -231,7 +231,7 @@ static bool cancel_all(struct dofi_conn *conn)
 {
 	if (!has_link(conn))
 		return false;
-	if (fabric.busy)
+	if (fabric_now.busy)
 		return true;
 	for (uint32_t i = 0; i < ngiven;) {
 		if (!is_of(given[i], conn->ep)) {
@@ -364,7 +364,7 @@ void fabric_open(struct dofi_ia *ia)
 
 void fabric_begin(void)
 {
-	fabric = (struct fabric_state){.makes_path = true};
+	fabric_now = (struct fabric_state){.makes_path = true};
 	ngiven = nlinks = 0;
 }
 

@@ -13,14 +13,14 @@
 struct dofi_ia;
 struct dofi_trans_ops;
 
-/* The behaviour of the fabric. */
+/* The behaviour of the fabric from now on. */
 struct fabric_state {
 	bool makes_path; /* a path comes up at once when a connection is accepted, as on rdm */
 	bool busy;       /* returns no operations when a connection ends */
 	int connect, expect, post; /* negative errors of the next call, or 0 */
 };
 
-extern struct fabric_state fabric;
+extern struct fabric_state fabric_now;
 
 enum fabric_kind {
 	FABRIC_RDM = 1,   /* ends wait for operations, and BYE has a count; otherwise as msg */

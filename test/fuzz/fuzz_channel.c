@@ -405,11 +405,11 @@ static void step_fabric(struct fuzz_input *in)
 {
 	uint8_t how = fuzz_u8(in);
 
-	fabric.makes_path = how & 1;
-	fabric.busy = how & 2;
-	fabric.connect = how & 4 ? -FI_ENOMEM : 0;
-	fabric.expect = how & 8 ? -FI_ENOMEM : 0;
-	fabric.post = how & 16 ? -FI_EAGAIN : how & 32 ? -FI_EIO : 0;
+	fabric_now.makes_path = how & 1;
+	fabric_now.busy = how & 2;
+	fabric_now.connect = how & 4 ? -FI_ENOMEM : 0;
+	fabric_now.expect = how & 8 ? -FI_ENOMEM : 0;
+	fabric_now.post = how & 16 ? -FI_EAGAIN : how & 32 ? -FI_EIO : 0;
 }
 
 /* --- */

@@ -261,8 +261,8 @@ static void step_fabric(struct fuzz_input *in)
 {
 	uint8_t how = fuzz_u8(in);
 
-	fabric.post = how & 1 ? -FI_EAGAIN : how & 2 ? -FI_EIO : 0;
-	fabric.busy = how & 4;
+	fabric_now.post = how & 1 ? -FI_EAGAIN : how & 2 ? -FI_EIO : 0;
+	fabric_now.busy = how & 4;
 	if (how & 8)
 		kernel_time += KERNEL_MS << (how >> 4);
 }

@@ -258,7 +258,7 @@ void world_end(void)
 	struct dofi_ia *ia = world.ia;
 
 	kernel_faults = (struct kernel_faults){0};
-	fabric.post = fabric.connect = fabric.expect = 0;
+	fabric_now.post = fabric_now.connect = fabric_now.expect = 0;
 	bare_ia_end_connections(ia);
 	dofi_cm_fini(ia);
 	fabric_end();

@@ -5,8 +5,6 @@
 #include "../../../prov/ofi/object/srq_count.h"
 #include "conn_world.h"
 
-#include <rdma/fi_endpoint.h>
-
 /* Requests are flushed. Only the first one of a connection that broke shows an error. */
 START_TEST(the_requests_of_a_connection_that_ends)
 {

@@ -23,6 +23,8 @@
 #include "object/ia.h"
 #include "object/transport.h"
 
+/* Before the variables, because its functions have parameters of the same names. */
+#include <rdma/fi_endpoint.h>
 #include <string.h>
 
 #define MS UINT64_C(1000000)
