@@ -190,7 +190,7 @@ DAT_RETURN t_waiter_join(struct t_waiter *waiter); /* returns the result of the 
 DAT_RETURN t_waiter_signal(struct t_waiter *waiter, int signal);
 bool t_waiter_done(struct t_waiter *waiter); /* joins the thread if its call has returned */
 void t_join(pthread_t thread);               /* fails the test if the thread does not end */
-bool t_sleeps(pid_t tid);                    /* until an event; not: until a lock is free */
+bool t_sleeps(pid_t tid);                    /* waits for events, not for a lock */
 
 /* --- connections --- */
 

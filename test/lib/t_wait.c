@@ -35,9 +35,9 @@ static bool is_ppoll(int number)
 }
 
 /*
- * The kernel gives the number of the system call that a thread sleeps in: threads of the library
- * wait for events in ppoll. Without that file the state of the thread has to do, which is the same
- * for a thread that waits for a lock.
+ * The kernel gives the number of the system call that a thread sleeps in, and the library waits for
+ * events in ppoll. Without that file the state of the thread has to do, which is the same for a
+ * thread that waits for a lock.
  */
 bool t_sleeps(pid_t tid)
 {
@@ -45,7 +45,7 @@ bool t_sleeps(pid_t tid)
 	const char *after_name;
 
 	if (read_task_file(tid, "syscall", line, sizeof(line)))
-		return line[0] >= '0' && line[0] <= '9' && is_ppoll(atoi(line));
+		return is_ppoll(atoi(line)); /* "running" has no number */
 	if (!read_task_file(tid, "stat", line, sizeof(line)))
 		return false;
 	after_name = strrchr(line, ')');

@@ -59,9 +59,9 @@ void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDL
 
 /*
  * Between the two calls no other thread is inside dofi_obj_alloc or dofi_obj_free, so the child of
- * a fork can open an IA. Both processes make the second call. The first one waits for each lock for
- * ns of processor time, because a signal handler that forks may have interrupted the function that
- * holds it.
+ * a fork can open an IA. Both processes make the second call. The first one waits for each lock no
+ * longer than ns of processor time: a signal handler that forks may have interrupted the function
+ * that holds the lock.
  */
 void dofi_obj_fork_begin(uint64_t ns);
 void dofi_obj_fork_end(void);

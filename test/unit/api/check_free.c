@@ -10,7 +10,6 @@
 #include "../../../prov/ofi/object/srq_count.h"
 #include "../../../prov/ofi/progress/cno.h"
 
-static struct dofi_ia *ia;
 static bool late;
 
 /* The linker redirects the call. */
@@ -47,9 +46,9 @@ static const struct {
 START_TEST(the_second_of_two_threads_finds_no_object)
 {
 	static const DAT_PROVIDER provider;
+	struct dofi_ia *ia = t_bare_ia_open();
 	struct dofi_obj *obj;
 
-	ia = t_bare_ia_open();
 	obj = dofi_obj_alloc(ia, &provider, rows[_i].type, rows[_i].size);
 	ck_assert_ptr_nonnull(obj);
 	dofi_obj_publish(obj, rows[_i].type);
