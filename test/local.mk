@@ -76,7 +76,7 @@ unit_tests = \
 	%D%/unit/api/check_counters \
 	%D%/unit/api/check_ep \
 	%D%/unit/api/check_ep_connect \
-	%D%/unit/api/check_free \
+	%D%/unit/api/check_free1 %D%/unit/api/check_free2 \
 	%D%/unit/api/check_ia \
 	%D%/unit/api/check_ia_async \
 	%D%/unit/api/check_ia_choose \
@@ -528,10 +528,14 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ep_connect_LINK = $(LINK) -Wl,--wrap=dofi_conn_start -Wl,--wrap=dofi_conn_disconnect \
 	-Wl,--wrap=dofi_conn_end_now -Wl,--wrap=dofi_engine_round
 %C%_unit_api_check_ep_connect_LDADD = $(p2_libs)
-%C%_unit_api_check_free_SOURCES = %D%/unit/api/check_free.c %D%/lib/bare_ia.h $(t_headers)
-%C%_unit_api_check_free_CPPFLAGS = $(p2_cppflags)
-%C%_unit_api_check_free_LINK = $(LINK) -Wl,--wrap=dofi_obj_retire
-%C%_unit_api_check_free_LDADD = $(p2_libs)
+%C%_unit_api_check_free1_SOURCES = %D%/unit/api/check_free.c %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_api_check_free1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_api_check_free1_LINK = $(LINK) -Wl,--wrap=dofi_obj_retire
+%C%_unit_api_check_free1_LDADD = $(p1_libs)
+%C%_unit_api_check_free2_SOURCES = %D%/unit/api/check_free.c %D%/lib/bare_ia.h $(t_headers)
+%C%_unit_api_check_free2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_free2_LINK = $(LINK) -Wl,--wrap=dofi_obj_retire
+%C%_unit_api_check_free2_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_SOURCES = %D%/unit/api/check_ia.c $(t_headers)
 %C%_unit_api_check_ia_CPPFLAGS = $(p2_cppflags)
 %C%_unit_api_check_ia_LINK = $(LINK) -Wl,--wrap=dofi_start_thread -Wl,--wrap=dofi_init_lookup \
