@@ -398,6 +398,12 @@ LOCK_HELD = re.compile(rf"(?:^|[.;:] ){LOCK}(?:(?:,| and) {LOCK})* (?:is |are )?
 FUNCTION = re.compile(r"^[A-Za-z_][^;{}=#()]*?\b(\w+)\(", re.M)
 
 
+def functions(text, name):
+    """The definitions of this function, from its name to its closing brace."""
+    return re.findall(rf"^[A-Za-z_][^;{{}}=#]*?\b{re.escape(name)}\([^;{{}}]*\n\{{.*?^\}}", text,
+                      re.M | re.S)
+
+
 def bodies_by_name(tree):
     """The bodies of the functions of the libraries."""
     found = {}
@@ -433,6 +439,24 @@ def check_locks(tree):
                                        "(dofi_assert_held)")
 
 
+UNTAKEN = "test/tools/untaken.tsv"
+
+
+def check_untaken(tree):
+    """Each row about branches that no test takes names a line of its function."""
+    rows = tree.text(UNTAKEN).splitlines() if UNTAKEN in tree.files else ()
+    for number, row in enumerate(rows, 1):
+        if row.startswith("#"):
+            continue
+        path, function, line = row.split("\t")[:3]
+        text = tree.text(path) if path in tree.files else ""
+        # "-" stands for an inlined function
+        spans = [text] if function == "-" else functions(text, function)
+        if not any(line in map(str.strip, span.splitlines()) for span in spans):
+            yield UNTAKEN, number, (f"{function} in {path} has no such line: remove the row, or "
+                                    "make it follow the line")
+
+
 CHECKS = {
     "table": check_table,
     "edges": check_includes,
@@ -443,6 +467,7 @@ CHECKS = {
     "format": check_format,
     "headers": check_headers,
     "locks": check_locks,
+    "untaken": check_untaken,
 }
 
 

@@ -142,6 +142,12 @@ END
 	} | write docs/page.md
 	cp "$tree/docs/page.md" "$tree/PAGE.md" || return
 	printf 'int main( void )\n{\n}\n' | write util/common/loose.c
+	{
+		echo '# file	function	line	reason'
+		printf '%s\trace\n' 'src/long.c	sixty	abort();' 'src/long.c	-	sixty();' \
+			'src/long.c	sixty	sixty();' 'src/long.c	seventy	abort();' \
+			'src/gone.c	sixty	abort();'
+	} | write test/tools/untaken.tsv
 	cp "$top_srcdir/.clang-format" "$tree" || return
 	for file in base/low base/other api/high; do
 		compile "prov/ofi/$file.c" '-Ddofi_assert_held(lock)=' || return
@@ -172,6 +178,9 @@ headers prov/ofi/base/debug.h:2
 headers prov/ofi/base/low.h:7
 headers prov/ofi/base/low.h:8
 locks prov/ofi/base/other.h:5
+untaken test/tools/untaken.tsv:4
+untaken test/tools/untaken.tsv:5
+untaken test/tools/untaken.tsv:6
 END
 }
 
