@@ -8,7 +8,6 @@
 #include "t_channel.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <dat2/udat.h>
 #include <dat2/dat_ib_extensions.h>
 #include <dirent.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fake_ia.h"
+#include "t_check.h"
 
 #include "../../prov/ofi/progress/evd_streams.h"
 #include "../../prov/ofi/api/evd.h"
@@ -16,7 +17,6 @@
 #include "../../prov/ofi/progress/wait.h"
 #include "../../prov/ofi/cm/cm.h"
 
-#include <check.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <rdma/fi_domain.h>

@@ -7,7 +7,6 @@
 #ifndef T_H
 #define T_H
 
-#include <check.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +15,7 @@
 #include <sys/types.h>
 
 #include "dat_version.h"
+#include "t_check.h"
 
 /*
  * The limit for what has to happen; normally it takes much less. 10 seconds, multiplied by

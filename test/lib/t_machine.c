@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "t_machine.h"
 
-#include <check.h>
+#include "t_check.h"
+
 #include <errno.h>
 #include <ftw.h>
 #include <stdarg.h>

@@ -6,9 +6,9 @@
 #ifndef T_SYSLOG_H
 #define T_SYSLOG_H
 
+#include "t_check.h"
 #include "t_hooks.h"
 
-#include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <syslog.h>

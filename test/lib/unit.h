@@ -3,7 +3,8 @@
 #ifndef T_UNIT_H
 #define T_UNIT_H
 
-#include <check.h>
+#include "t_check.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -431,7 +431,8 @@ START_TEST(bytes_beyond_the_room_wait_for_the_peer)
 
 	dofi_engine_hear(&ia);
 	ck_assert_uint_eq(chan->tx_fill, left); /* there is no room yet */
-	for (uint64_t limit = dofi_now() + 10000000000ull; got < put && dofi_now() < limit;) {
+	/* It ends, or else the time of the test does. */
+	while (got < put) {
 		got = read_peer(got);
 		dofi_engine_hear(&ia);
 	}

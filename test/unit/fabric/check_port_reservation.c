@@ -6,7 +6,6 @@
 #include "../../../prov/ofi/fabric/port_reservation.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
