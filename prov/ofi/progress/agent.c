@@ -26,7 +26,10 @@ void dofi_agent_make_due(struct dofi_cno *cno, struct dofi_evd *evd)
 	atomic_fetch_add(&ia->nagents, 1);
 	dofi_unlock(&ia->obj_lock);
 	cno->agent = (DAT_OS_WAIT_PROXY_AGENT){0};
-	/* The event may have come from another IA, whose calls don't run our agents. */
+	/*
+	 * Posts do not run agents, nor do the calls of another IA, from which the event may have
+	 * come. A driver that is not asleep yet looks once more (dofi_cno_is_due).
+	 */
 	dofi_wait_kick(ia);
 }
 
@@ -53,6 +56,20 @@ static struct dofi_cno *next_due(struct dofi_ia *ia)
 			return cno;
 	}
 	return NULL;
+}
+
+/* The thread that is inside the agent of a CNO makes the CNO's next call, too. */
+bool dofi_cno_is_due(struct dofi_ia *ia)
+{
+	bool due;
+
+	dofi_assert_none_held();
+	if (!atomic_load(&ia->nagents))
+		return false;
+	dofi_lock(&ia->obj_lock);
+	due = next_due(ia);
+	dofi_unlock(&ia->obj_lock);
+	return due;
 }
 
 bool dofi_cno_in_agent(struct dofi_ia *ia)

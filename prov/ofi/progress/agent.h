@@ -41,6 +41,12 @@ static inline void dofi_cno_run_agents(struct dofi_ia *ia)
 		dofi_cno_run_due(ia);
 }
 
+/*
+ * Whether a call is due that no other thread will make. A thread that is about to sleep as driver
+ * asks, because posts make calls due and leave them to the driver.
+ */
+bool dofi_cno_is_due(struct dofi_ia *ia);
+
 /* Whether the calling thread is inside an agent of the IA. */
 bool dofi_cno_in_agent(struct dofi_ia *ia);
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/eventfd.h"
 #include "fabric/eqs.h"
+#include "progress/agent.h"
 #include "progress/cq_ready.h"
 #include "progress/cq_watch.h"
 #include "progress/nap.h"
@@ -235,8 +236,11 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_
 	atomic_store(&w->driver_wake, wakeup);
 	atomic_store(&w->asleep, true);
 	with_cq = !dofi_cq_watch_leave(ia, wakeup);
-	/* A wake from now on also writes wake_fd; an earlier one shows in the counter. */
-	if (atomic_load(wakeup) == seen && dofi_wait_arm_events(ia))
+	/*
+	 * A wake or a due agent from now on also writes wake_fd; an earlier one shows in the
+	 * counter.
+	 */
+	if (atomic_load(wakeup) == seen && !dofi_cno_is_due(ia) && dofi_wait_arm_events(ia))
 		ret = !with_cq || arm_cqs(ia) ? sleep_on_fds(ia, deadline, with_cq, sigmask) : 0;
 	if (!with_cq)
 		dofi_cq_watch_awake(w);

@@ -7,6 +7,9 @@
 
 #include "../../../prov/ofi/progress/driver_sleep.c"
 
+#include "../../../prov/ofi/progress/agent.h"
+#include "../../../prov/ofi/progress/cno.h"
+
 #include <fcntl.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -128,8 +131,20 @@ bool __wrap_dofi_wakeup_mark(struct dofi_ia *of, bool asleep)
 	return may_be_woken;
 }
 
+/* Another thread triggers a CNO between the driver's last round and its sleep. */
+static struct dofi_cno *cno_in_doze;
+
+static void trigger(struct dofi_cno *cno)
+{
+	dofi_lock(&cno->lock);
+	dofi_agent_make_due(cno, NULL);
+	dofi_unlock(&cno->lock);
+}
+
 static bool doze(struct dofi_ia *of, bool asleep)
 {
+	if (asleep && cno_in_doze)
+		trigger(cno_in_doze);
 	ck_assert_ptr_eq(of, &ia);
 	dozes[asleep]++;
 	ck_assert(atomic_load(&ia.wait.marked)); /* before the first peer can take a mark back */
@@ -223,6 +238,9 @@ static void setup(void)
 	fabric.ops = &fabric_ops;
 	ia.fabric = &fabric;
 	ia.cq = &queues[0];
+	dofi_lock_init_level(&ia.obj_lock, DOFI_LEVEL_LEAF);
+	dofi_list_init(&ia.agents);
+	dofi_list_init(&ia.agent_calls);
 	ia.cq_wait = FI_WAIT_FD;
 	ia.cqs.ready_fd = 900;
 	atomic_store(&ia.cqs.n, 1);
@@ -383,6 +401,39 @@ START_TEST(a_wakeup_before_the_sleep_counts)
 	ck_assert_int_eq(sleep_once(), 1);
 	ck_assert_uint_eq(sleeps, 0);
 	ck_assert_uint_eq(queue_looks, 0);
+}
+END_TEST
+
+static int calls;
+
+static void agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
+{
+	ck_assert_ptr_eq(data, &calls);
+	ck_assert_ptr_null(evd);
+	calls++;
+}
+
+/* Its caller was a post, which runs no agents, and found no driver asleep. */
+START_TEST(an_agent_that_becomes_due_before_the_sleep_prevents_it)
+{
+	struct dofi_agent_call call = {0};
+	struct dofi_cno cno = {
+		.obj.ia = &ia,
+		.agent = {&calls, agent},
+		.call = _i ? &call : NULL, /* the thread that makes this call makes the next one */
+	};
+
+	dofi_lock_init_level(&cno.lock, DOFI_LEVEL_CNO);
+	dofi_list_init(&cno.agent_link);
+	cno_in_doze = &cno;
+	ia.engine.doze = doze;
+	ck_assert_int_eq(sleep_once(), 1);
+	ck_assert_uint_eq(sleeps, (unsigned int)_i);
+	cno_in_doze = NULL;
+	dofi_cno_run_agents(&ia);
+	ck_assert_int_eq(calls, 1 - _i);
+	ck_assert_int_eq(sleep_once(), 1);
+	ck_assert_uint_eq(sleeps, 1 + (unsigned int)_i);
 }
 END_TEST
 
@@ -561,6 +612,7 @@ int main(void)
 	tcase_add_loop_test(tc, one_queue_that_can_not_be_watched_is_enough, 0, 3);
 	tcase_add_test(tc, a_sleep_without_memory_does_not_happen);
 	tcase_add_test(tc, a_wakeup_before_the_sleep_counts);
+	tcase_add_loop_test(tc, an_agent_that_becomes_due_before_the_sleep_prevents_it, 0, 2);
 	tcase_add_test(tc, events_of_connections_make_the_round_full);
 	tcase_add_loop_test(tc, a_queue_that_is_not_empty_is_read_first, 0, 2);
 	tcase_add_test(tc, a_driver_that_leaves_the_queue_alone);
