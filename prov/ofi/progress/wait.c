@@ -238,8 +238,13 @@ static int sleep_beside_driver(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uin
 	int ret = 0;
 
 	enlist(w, &self);
+	/*
+	 * The progress thread stops driving. It may have begun after this thread had counted its
+	 * own wait: when another driver left, or because this thread had no processor meanwhile.
+	 */
+	atomic_fetch_add(&ia->engine.activity, 1);
 	if (atomic_load(&w->driver_wake) == &ia->engine.activity)
-		dofi_wait_kick(ia); /* the progress thread stops driving */
+		dofi_wait_kick(ia);
 	if (atomic_load(wakeup) == seen && atomic_load(&w->driven) &&
 	    dofi_poll_until(&pfd, 1, self.fd < 0 ? dofi_nap_blind_until(deadline) : deadline,
 			    sigmask) < 0 &&

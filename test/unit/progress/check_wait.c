@@ -56,6 +56,10 @@ static unsigned int sleeps;
 static uint64_t deadline, until; /* until: that of the last sleep */
 static bool no_descriptor;
 static bool driver_is_thread; /* the progress thread, which has to let this one drive */
+/* After this number of sleeps, the progress thread begins to drive; it stops at another activity.
+ */
+static unsigned int thread_drives_after;
+static uint32_t activity_of_thread;
 
 int __wrap_dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t end, const sigset_t *sigmask);
 
@@ -78,6 +82,12 @@ int __wrap_dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t end, const sig
 	}
 	if (wakes)
 		dofi_wait_wake(&ia, &wakeup);
+	if (sleeps == thread_drives_after) {
+		driver_is_thread = true;
+		activity_of_thread = atomic_load(&ia.engine.activity);
+		atomic_store(&ia.wait.driver_wake, &ia.engine.activity);
+		atomic_store(&ia.wait.asleep, true);
+	}
 	if (!no_descriptor)
 		ck_assert(is_readable(fds->fd) == wakes);
 	errno = ending == FAILED ? ENOMEM : EINTR;
@@ -182,6 +192,20 @@ START_TEST(the_progress_thread_stops_driving)
 	endings[0] = INTERRUPTED;
 	ck_assert_int_eq(sleep_beside(), -EINTR);
 	ck_assert_uint_eq(sleeps, 1);
+}
+END_TEST
+
+/*
+ * The driver leaves, and the progress thread drives before this thread does. It must not go on: on
+ * some devices it leaves the queue alone for long.
+ */
+START_TEST(the_progress_thread_that_was_faster_stops_driving)
+{
+	endings[0] = SPURIOUS;
+	thread_drives_after = 1;
+	ck_assert_int_eq(sleep_beside(), 0);
+	ck_assert_uint_eq(sleeps, 2);
+	ck_assert_uint_ne(atomic_load(&ia.engine.activity), activity_of_thread);
 }
 END_TEST
 
@@ -301,6 +325,7 @@ int main(void)
 	tcase_add_test(tc, a_sleep_without_a_time_has_no_end);
 	tcase_add_test(tc, a_sleep_without_a_descriptor_is_short);
 	tcase_add_loop_test(tc, the_progress_thread_stops_driving, 0, 2);
+	tcase_add_test(tc, the_progress_thread_that_was_faster_stops_driving);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("probe");
 	tcase_add_checked_fixture(tc, begin_queue, end_queue);
