@@ -1067,6 +1067,7 @@ conn_world_wraps = -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_
 %C%_unit_cm_check_channel_SOURCES = %D%/unit/cm/check_channel.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_cm_check_channel_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_channel_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=recv -Wl,--wrap=send \
+	-Wl,--wrap=realloc \
 	-Wl,--wrap=dofi_session_seal -Wl,--wrap=dofi_wipe -Wl,--wrap=dofi_engine_rewatch $(t_blocks_wraps)
 %C%_unit_cm_check_channel_LDADD = $(p2_libs)
 %C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c %D%/lib/t_blocks.h $(t_headers)

@@ -58,32 +58,48 @@ void dofi_chan_write(struct dofi_chan *chan)
 	dofi_chan_watch_room(chan, chan->tx_fill > 0);
 }
 
-static bool make_room(struct dofi_chan *chan, uint32_t size)
+static int make_room(struct dofi_chan *chan, uint32_t size)
 {
 	uint32_t new_size = chan->tx_size ? 2 * chan->tx_size : DOFI_WIRE_MAX_FRAME;
 	uint8_t *tx;
 
 	if (chan->tx_fill + size <= chan->tx_size)
-		return true;
-	if (new_size > MAX_TX || !(tx = realloc(chan->tx, new_size)))
-		return false;
+		return 0;
+	if (new_size > MAX_TX)
+		return -ENOBUFS;
+	tx = realloc(chan->tx, new_size);
+	if (!tx)
+		return -ENOMEM;
 	chan->tx = tx;
 	chan->tx_size = new_size;
-	return true;
+	return 0;
+}
+
+static void give_up(struct dofi_chan *chan, int err)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	dofi_chan_peer_text(chan, text);
+	if (err == -ENOMEM)
+		DOFI_LOG_W("%s: giving up the control channel to %s: no memory for a message",
+			   chan->ia->name, text);
+	else
+		DOFI_LOG_W("%s: giving up the control channel to %s: it takes no messages and %u "
+			   "bytes wait; look whether that process is stopped",
+			   chan->ia->name, text, chan->tx_fill);
+	stop_sending(chan, err);
 }
 
 void dofi_chan_put(struct dofi_chan *chan, const uint8_t *frame, size_t size)
 {
-	char text[DOFI_ADDR_TEXT];
+	int ret;
 
 	dofi_assert_held(&chan->ia->engine.lock);
 	if (chan->state == DOFI_CHAN_DEAD || chan->send_err)
 		return;
-	if (!make_room(chan, (uint32_t)size)) {
-		DOFI_LOG_W("%s: giving up the control channel to %s: it takes no messages and %u "
-			   "bytes wait; look whether that process is stopped",
-			   chan->ia->name, dofi_chan_peer_text(chan, text), chan->tx_fill);
-		stop_sending(chan, -ENOBUFS);
+	ret = make_room(chan, (uint32_t)size);
+	if (ret) {
+		give_up(chan, ret);
 		return;
 	}
 	memcpy(chan->tx + chan->tx_fill, frame, size);

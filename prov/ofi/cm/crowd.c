@@ -8,6 +8,7 @@
 #include "object/ia.h"
 #include "base/clock.h"
 
+#include <stdio.h>
 #include <sys/resource.h>
 
 /*
@@ -122,15 +123,18 @@ void dofi_crowd_leaves(struct dofi_chan *chan)
 void dofi_crowd_evicts(struct dofi_chan *chan)
 {
 	struct dofi_ia *ia = chan->ia;
-	char text[DOFI_ADDR_TEXT];
+	char text[DOFI_ADDR_TEXT], limit[64];
 
 	DOFI_COUNT_SHARED(ia, IA_CM_STRANGERS);
+	/* Below the limit of strangers, the process has no descriptor for the new socket. */
+	if (ia->cm.nstrangers < ia->cm.max_strangers)
+		snprintf(limit, sizeof(limit), "no more files can be open (ulimit -n)");
+	else
+		snprintf(limit, sizeof(limit), "max_strangers is %u", ia->cm.max_strangers);
 	DOFI_LOG_LIMITED(&ia->cm.crowd, DOFI_LOG_WARN, ia->name,
 			 "%s: closing a socket of %s, which has not proved that it has the key, to "
-			 "make room for another one; %u such sockets were open, max_strangers is "
-			 "%u",
-			 ia->name, dofi_chan_peer_text(chan, text), ia->cm.nstrangers,
-			 ia->cm.max_strangers);
+			 "make room for another one; %u such sockets were open, %s",
+			 ia->name, dofi_chan_peer_text(chan, text), ia->cm.nstrangers, limit);
 }
 
 /* Requests from the address of the channel whose connectors have given up. */

@@ -174,6 +174,16 @@ ssize_t __wrap_send(int fd, const void *buf, size_t size, int flags)
 	return -1;
 }
 
+static bool no_room; /* for what is to be sent */
+
+T_STAND_IN void *__wrap_realloc(void *block, size_t size);
+void *__real_realloc(void *block, size_t size);
+
+void *__wrap_realloc(void *block, size_t size)
+{
+	return no_room ? NULL : __real_realloc(block, size);
+}
+
 START_TEST(a_send_that_was_interrupted_is_repeated)
 {
 	send_interruptions = 1;
@@ -457,6 +467,25 @@ START_TEST(a_peer_that_reads_nothing_is_given_up)
 	dofi_chan_put_sealed(chan, frame, 16);
 	ck_assert_uint_eq(chan->tx_fill, 0);
 	dofi_work_run(&ia); /* frees the channel */
+	ck_assert(dofi_list_empty(&ia.cm.chans));
+}
+END_TEST
+
+/* The peer is not to blame. */
+START_TEST(a_message_without_memory_ends_the_channel)
+{
+	int fd = t_capture(STDERR_FILENO);
+	const char *says;
+
+	no_room = true;
+	dofi_chan_put(chan, frame, sizeof(frame));
+	no_room = false;
+	ck_assert_int_eq(chan->send_err, -ENOMEM);
+	ck_assert_uint_eq(chan->tx_fill, 0);
+	says = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(says, "no memory for a message"));
+	ck_assert_ptr_null(strstr(says, "look whether that process is stopped"));
+	dofi_work_run(&ia);
 	ck_assert(dofi_list_empty(&ia.cm.chans));
 }
 END_TEST
@@ -1067,6 +1096,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, bytes_beyond_the_room_wait_for_the_peer);
 	tcase_add_test(tc, a_peer_that_reads_nothing_is_given_up);
+	tcase_add_test(tc, a_message_without_memory_ends_the_channel);
 	tcase_add_test(tc, a_peer_that_hangs_up_ends_the_channel);
 	tcase_add_test(tc, a_channel_ends_once);
 	tcase_add_test(tc, the_transport_learns_that_a_peer_died);

@@ -675,7 +675,9 @@ END_TEST
 /* The newest may be a friend, too: it is let in, and the oldest pays for it. */
 START_TEST(the_oldest_goes_when_no_descriptor_is_left)
 {
+	int fd = t_capture(STDERR_FILENO);
 	struct dofi_sp sp = {0};
+	const char *says;
 
 	listen_here(&sp);
 	dial(&sp);
@@ -687,6 +689,9 @@ START_TEST(the_oldest_goes_when_no_descriptor_is_left)
 	dofi_engine_hear(&ia);
 	expect_open("011");
 	ck_assert_uint_eq(ia.cm.nstrangers, 2);
+	says = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(says, "ulimit -n"));
+	ck_assert_ptr_null(strstr(says, "max_strangers"));
 	dofi_sp_unlisten(&sp);
 }
 END_TEST
