@@ -33,6 +33,7 @@ struct drain {
 	struct dofi_list link; /* ia->drains, oldest first */
 	struct dofi_ia *ia;
 	const struct dofi_chan *chan; /* by which the peer's count comes; only compared */
+	const struct dofi_peer *peer; /* only compared */
 	uint32_t id, peer_id;         /* of the connection */
 	uint32_t received;
 	uint32_t granted; /* total of messages that the peer had credits for */
@@ -150,6 +151,7 @@ void dofi_drain_begin(const struct dofi_conn *conn, uint64_t tag, uint32_t recei
 		return;
 	drain->ia = ia;
 	drain->chan = conn->chan;
+	drain->peer = conn->peer;
 	drain->id = conn->id;
 	drain->peer_id = conn->peer_id;
 	drain->tag = tag;
@@ -212,6 +214,17 @@ void dofi_drain_chan_lost(struct dofi_ia *ia, const struct dofi_chan *chan)
 		if (drain->chan == chan && !drain->left)
 			end(drain);
 	}
+}
+
+bool dofi_drain_awaits(const struct dofi_ia *ia, const struct dofi_peer *peer)
+{
+	dofi_assert_held(&ia->engine.lock);
+	DOFI_LIST_FOR(node, &ia->drains)
+	{
+		if (DOFI_CONTAINER(node, struct drain, link)->peer == peer)
+			return true;
+	}
+	return false;
 }
 
 void dofi_drain_done(struct dofi_wr *wr)

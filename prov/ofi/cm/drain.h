@@ -7,11 +7,13 @@
 #ifndef DOFI_DRAIN_H
 #define DOFI_DRAIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct dofi_chan;
 struct dofi_conn;
 struct dofi_ia;
+struct dofi_peer;
 struct dofi_wr;
 
 /*
@@ -32,6 +34,9 @@ void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32
  * it heard that this side accepts, and so has no count to send.
  */
 void dofi_drain_chan_lost(struct dofi_ia *ia, const struct dofi_chan *chan);
+
+/* Whether a message of this peer may still be received. */
+bool dofi_drain_awaits(const struct dofi_ia *ia, const struct dofi_peer *peer);
 
 void dofi_drain_done(struct dofi_wr *wr);
 void dofi_drain_retry(struct dofi_ia *ia);

@@ -148,6 +148,10 @@ static const struct row {
 	{QUIRK(OWN_PROCESS_CLOSED), .provider = "shm", .until = V(2, 5), .fate = not_mended,
 	 .what = "uses memory of an endpoint of the same process that was closed",
 	 .answer = "an endpoint of the same process gets another spelling of its name"},
+	{QUIRK(GONE_SENDERS), .provider = "shm", .fate = not_mended,
+	 .what = "crashes the receiver of an operation from a peer whose address was removed",
+	 .answer = "the address of a peer stays for a minute after its last connection, or until "
+		   "its IA is closed"},
 	/* Only releases whose memory layout transport/shm_layout.c knows. */
 	{QUIRK(DEAD_LOCKS), .provider = "shm", .from = V(1, 17), .until = V(1, 18),
 	 .fate = not_mended, .what = dead_locks_do, .answer = dead_locks_get},

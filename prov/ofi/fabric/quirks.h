@@ -59,6 +59,7 @@ struct fi_info;
 #define DOFI_QUIRK_SETUP_RACES        DOFI_QUIRK_BIT(47)
 #define DOFI_QUIRK_INJECTED_WRITES    DOFI_QUIRK_BIT(51)
 #define DOFI_QUIRK_UNARMED_QUEUE      DOFI_QUIRK_BIT(52)
+#define DOFI_QUIRK_GONE_SENDERS       DOFI_QUIRK_BIT(53)
 
 /* --- traits that no attribute of libfabric reports --- */
 
@@ -93,7 +94,7 @@ struct fi_info;
 #define DOFI_QUIRK_LONG_WRITES        DOFI_QUIRK_BIT(46)
 
 /* The number of bits. */
-#define DOFI_QUIRKS                   53
+#define DOFI_QUIRKS                   54
 
 /* The quirks of this fabric with the running release of libfabric: bits of DOFI_QUIRK_*. */
 uint64_t dofi_quirks_of(const struct fi_info *info);

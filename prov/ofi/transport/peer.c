@@ -2,7 +2,9 @@
 #include "transport/peer.h"
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "cm/conn.h"
+#include "cm/drain.h"
 #include "cm/path.h"
 #include "object/ia.h"
 #include "base/log.h"
@@ -110,20 +112,41 @@ static void forget(struct dofi_peers *peers, struct dofi_peer *peer)
 	free_peer(peer);
 }
 
-/* Removes idle peers, except those that operations under way refer to. */
-static void forget_idle(struct dofi_ia *ia, struct dofi_peers *peers)
+/* full: there is no room for another peer. */
+static bool may_forget(const struct dofi_peers *peers, const struct dofi_peer *peer, bool full)
 {
-	uint32_t kept = ia->quirks & DOFI_QUIRK_PEER_NUMBERS ? DOFI_PEERS_KEPT : 0;
+	const struct dofi_ia *ia = peer->ia;
+
+	if (peer->conns || dofi_drain_awaits(ia, peer))
+		return false;
+	if (peer->closed)
+		return true;
+	if (ia->quirks & DOFI_QUIRK_PEER_NUMBERS)
+		return peers->nidle > DOFI_PEERS_KEPT;
+	return !(ia->quirks & DOFI_QUIRK_GONE_SENDERS) || full ||
+	       dofi_now() - peer->idle_since >= DOFI_PEER_STAYS_NS;
+}
+
+/* Removes idle peers, except those that operations under way refer to. False: none. */
+static bool forget_idle(struct dofi_ia *ia, struct dofi_peers *peers, bool full)
+{
+	bool any = false;
 
 	if (!dofi_list_empty(&ia->orphans) || dofi_ud_is_sending(ia))
-		return;
+		return false;
+	/* Operations of peers that have closed since may lie in the queue. */
+	if (ia->quirks & DOFI_QUIRK_GONE_SENDERS)
+		dofi_engine_drain_cq(ia);
 	DOFI_LIST_FOR_SAFE(node, &peers->list)
 	{
 		struct dofi_peer *peer = DOFI_CONTAINER(node, struct dofi_peer, link);
 
-		if (!peer->conns && (peer->closed || peers->nidle > kept))
-			forget(peers, peer);
+		if (!may_forget(peers, peer, full))
+			continue;
+		forget(peers, peer);
+		any = true;
 	}
+	return any;
 }
 
 /*
@@ -154,7 +177,9 @@ static int insert(struct dofi_ia *ia, struct dofi_peers *peers, const struct dof
 	if (!may_map(ia, name))
 		return -FI_EACCES;
 	if (!dofi_same_process_avoid(ia->quirks, name, &size, sizeof(name) - 1, ia->fabric_name) &&
-	    fi_av_insert(peers->av, name, 1, addr_p, 0, NULL) == 1)
+	    (fi_av_insert(peers->av, name, 1, addr_p, 0, NULL) == 1 ||
+	     (forget_idle(ia, peers, true) &&
+	      fi_av_insert(peers->av, name, 1, addr_p, 0, NULL) == 1)))
 		return 0;
 	DOFI_LOG_W("%s: refusing a connection: the fabric's address vector does not take the "
 		   "peer's address",
@@ -206,7 +231,7 @@ int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
 
 	dofi_assert_held(&conn->ia->engine.lock);
 	if (!peer) {
-		forget_idle(ia, peers);
+		forget_idle(ia, peers, false);
 		ret = make_peer(ia, peers, conn->chan, &peer);
 		if (ret)
 			return ret;
@@ -234,6 +259,7 @@ void dofi_peer_give(struct dofi_conn *conn)
 	conn->peer = NULL;
 	if (--peer->conns)
 		return;
+	peer->idle_since = dofi_now();
 	dofi_shm_repair_use(peer->ia, peer->shm, false);
 	if (!peer->closed)
 		peer->peers->nidle++;

@@ -6,10 +6,15 @@
  * connections are lost without a report. So all connections with that peer break; only new
  * connections use a new stream.
  *
- * An entry whose last connection is over is removed when another peer is added. If the fabric
- * numbers messages per entry (DOFI_QUIRK_PEER_NUMBERS), the entry stays until the peer's IA closes,
- * because the peer would drop messages that a new entry numbers from the beginning. Of idle peers
- * that do not report their close, DOFI_PEERS_KEPT entries stay.
+ * An entry whose last connection is over, and whose messages have all come, is removed when another
+ * peer is added. There are two exceptions until the peer's IA closes:
+ *
+ * - The fabric numbers messages per entry (DOFI_QUIRK_PEER_NUMBERS), and the peer would drop
+ *   messages that a new entry numbers from the beginning. The last DOFI_PEERS_KEPT entries of idle
+ *   peers stay.
+ * - The fabric needs the entry for each operation that comes (DOFI_QUIRK_GONE_SENDERS), and the
+ *   peer may begin operations until it learns of the end. An entry stays for DOFI_PEER_STAYS_NS,
+ *   unless there is no room for another peer.
  *
  * Calls hold engine.lock, except those that open and close the IA, which has no other user then.
  */
@@ -30,7 +35,9 @@ struct dofi_details;
 struct dofi_ia;
 struct dofi_shm_peer;
 
-#define DOFI_PEERS_KEPT 1024u
+#define DOFI_PEERS_KEPT    1024u
+/* As long as messages are awaited that a peer has announced. */
+#define DOFI_PEER_STAYS_NS UINT64_C(60000000000)
 
 struct dofi_peers {
 	struct fid_av *av;
@@ -52,7 +59,8 @@ struct dofi_peer {
 	uint8_t uuid[DOFI_WAKEUP_UUID];
 	fi_addr_t addr;
 	uint32_t conns;
-	bool closed; /* its IA has closed */
+	uint64_t idle_since; /* without connections */
+	bool closed;         /* its IA has closed */
 	/* the host that its channels lead to, as their sockets tell */
 	struct sockaddr_storage host;
 	bool is_anywhere; /* they lead to several hosts, so one of them may lie */

@@ -135,12 +135,14 @@ static struct fi_ops_mr mr_ops = {.size = sizeof(mr_ops), .reg = know};
 static struct fid_domain domain = {.mr = &mr_ops};
 
 static struct dofi_chan chans[2];
+static struct dofi_peer *by; /* the peer of the next connections */
 
 /* The peer's number of a connection is another one. */
 static void begin_by(struct dofi_chan *chan, uint32_t id, uint64_t tag, uint32_t received,
 		     uint32_t granted, uint64_t size)
 {
-	const struct dofi_conn conn = {.ia = &ia, .chan = chan, .id = id, .peer_id = id + 1000};
+	const struct dofi_conn conn = {
+		.ia = &ia, .chan = chan, .peer = by, .id = id, .peer_id = id + 1000};
 
 	dofi_drain_begin(&conn, tag, received, granted, size);
 }
@@ -267,6 +269,26 @@ START_TEST(without_a_channel_no_count_comes)
 	ck_assert_uint_eq(fabric.tag, 0x88);
 	complete();
 	ck_assert_uint_eq(ia.ndrains, 0);
+}
+END_TEST
+
+/* Until its count has come, and then until its last message has. */
+START_TEST(the_messages_of_a_peer_are_awaited)
+{
+	static uint64_t places[2];
+	struct dofi_peer *const one = (struct dofi_peer *)(void *)&places[0];
+	struct dofi_peer *const other = (struct dofi_peer *)(void *)&places[1];
+
+	by = other;
+	begin(7, 0x77, 0, WINDOW, 100);
+	by = one;
+	begin(8, 0x88, 0, WINDOW, 100);
+	ck_assert(dofi_drain_awaits(&ia, one));
+	settle(8, 1);
+	ck_assert(dofi_drain_awaits(&ia, one));
+	complete();
+	ck_assert(!dofi_drain_awaits(&ia, one));
+	ck_assert(dofi_drain_awaits(&ia, other));
 }
 END_TEST
 
@@ -494,6 +516,7 @@ int main(void)
 	tcase_add_test(tc, counts_below_the_received_number_end_the_drain);
 	tcase_add_test(tc, counts_beyond_the_credits_are_refused);
 	tcase_add_test(tc, without_a_channel_no_count_comes);
+	tcase_add_test(tc, the_messages_of_a_peer_are_awaited);
 	tcase_add_test(tc, messages_that_never_come_are_given_up);
 	tcase_add_test(tc, a_drain_without_a_receive_is_given_up);
 	tcase_add_test(tc, many_connections_drain_one_after_the_other);

@@ -6,7 +6,9 @@
 #include "t_blocks.h"
 
 #include "../../../prov/ofi/base/addr.h"
+#include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/cm/conn.h"
+#include "../../../prov/ofi/cm/drain.h"
 #include "../../../prov/ofi/cm/path.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/transport/peer.h"
@@ -37,6 +39,7 @@ static struct dofi_ep eps[CONNS];
 
 static struct {
 	int inserted, removed, closed;
+	int most; /* entries; 0: any number */
 	bool full;
 	fi_addr_t last; /* the address that was removed */
 	size_t name_length;
@@ -48,7 +51,7 @@ static int insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *
 	(void)av, (void)context;
 	ck_assert_uint_eq(flags, 0);
 	ck_assert_uint_eq(count, 1);
-	if (fabric.full)
+	if (fabric.full || (fabric.most && fabric.inserted - fabric.removed == fabric.most))
 		return 0;
 	*fi_addr = *(const uint8_t *)addr; /* as the name begins */
 	fabric.name_length = strnlen(addr, 2 * DOFI_FABRIC_NAME_MAX);
@@ -171,6 +174,32 @@ bool dofi_ud_is_sending(struct dofi_ia *of)
 	return datagrams_under_way;
 }
 
+static const struct dofi_peer *awaited;
+
+bool dofi_drain_awaits(const struct dofi_ia *of, const struct dofi_peer *peer)
+{
+	ck_assert_ptr_eq(of, &ia);
+	return peer == awaited;
+}
+
+static uint64_t now = 1000;
+
+uint64_t __wrap_dofi_now(void);
+
+uint64_t __wrap_dofi_now(void)
+{
+	return now;
+}
+
+static int queue_reads;
+
+int dofi_engine_drain_cq(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	queue_reads++;
+	return 0;
+}
+
 static void say_again(struct dofi_conn *conn)
 {
 	again[conn - conns]++;
@@ -269,6 +298,69 @@ START_TEST(an_unused_entry_is_replaced)
 	ck_assert_ptr_null(dofi_peer_find(&peers, chans[0].peer.uuid));
 	ck_assert_ptr_nonnull(dofi_peer_find(&peers, chans[1].peer.uuid));
 	ck_assert_int_eq(wakeups, 2);
+}
+END_TEST
+
+START_TEST(an_entry_whose_messages_are_awaited_remains)
+{
+	if (_i)
+		ia.quirks = DOFI_QUIRK_GONE_SENDERS;
+	ck_assert_int_eq(meet(0, 7), 0);
+	awaited = conns[0].peer;
+	say_closed(0);
+	dofi_peer_give(&conns[0]);
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert_int_eq(fabric.removed, 0);
+	awaited = NULL;
+	ck_assert_int_eq(meet(2, 9), 0);
+	ck_assert_int_eq(fabric.removed, 1);
+	ck_assert_uint_eq(fabric.last, 7);
+}
+END_TEST
+
+/* Its process may begin an operation before it learns of the end. */
+START_TEST(the_entry_of_a_sender_remains_for_a_while)
+{
+	ia.quirks = DOFI_QUIRK_GONE_SENDERS;
+	ck_assert_int_eq(meet(0, 7), 0);
+	now += DOFI_PEER_STAYS_NS;
+	dofi_peer_give(&conns[0]);
+	now += DOFI_PEER_STAYS_NS - 1;
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert_int_eq(fabric.removed, 0);
+	now++;
+	ck_assert_int_eq(meet(2, 9), 0);
+	ck_assert_int_eq(fabric.removed, 1);
+	ck_assert_uint_eq(fabric.last, 7);
+}
+END_TEST
+
+/* What it has begun before is in the queue. */
+START_TEST(the_entry_of_a_sender_that_has_closed_goes_after_a_look_at_the_queue)
+{
+	ia.quirks = DOFI_QUIRK_GONE_SENDERS;
+	ck_assert_int_eq(meet(0, 7), 0);
+	dofi_peer_give(&conns[0]);
+	say_closed(0);
+	queue_reads = 0;
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert_int_eq(queue_reads, 1);
+	ck_assert_int_eq(fabric.removed, 1);
+}
+END_TEST
+
+START_TEST(the_entry_of_a_sender_goes_if_there_is_no_room_without)
+{
+	ia.quirks = DOFI_QUIRK_GONE_SENDERS;
+	ck_assert_int_eq(meet(0, 7), 0);
+	ck_assert_int_eq(meet(1, 8), 0);
+	fabric.most = 2;
+	ck_assert_int_eq(meet(2, 9), -FI_ENOSPC);
+	ck_assert_int_eq(fabric.removed, 0);
+	dofi_peer_give(&conns[1]);
+	ck_assert_int_eq(meet(2, 9), 0);
+	ck_assert_int_eq(fabric.removed, 1);
+	ck_assert_uint_eq(fabric.last, 8);
 }
 END_TEST
 
@@ -622,6 +714,10 @@ int main(void)
 	tcase_add_test(tc, one_address_for_all_connections);
 	tcase_add_test(tc, a_peer_that_returns_has_its_old_address);
 	tcase_add_test(tc, an_unused_entry_is_replaced);
+	tcase_add_loop_test(tc, an_entry_whose_messages_are_awaited_remains, 0, 2);
+	tcase_add_test(tc, the_entry_of_a_sender_remains_for_a_while);
+	tcase_add_test(tc, the_entry_of_a_sender_that_has_closed_goes_after_a_look_at_the_queue);
+	tcase_add_test(tc, the_entry_of_a_sender_goes_if_there_is_no_room_without);
 	tcase_add_test(tc, peers_with_message_numbers_remain);
 	tcase_add_test(tc, peers_with_message_numbers_go_with_their_IA);
 	tcase_add_test(tc, who_takes_the_uuid_of_another_is_not_that_one);
