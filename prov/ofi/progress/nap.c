@@ -102,11 +102,12 @@ static bool connects_by_clock(struct dofi_ia *ia)
 
 uint64_t dofi_nap_until(struct dofi_ia *ia, uint64_t deadline, bool with_cq)
 {
-	uint64_t timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
+	uint64_t timer = atomic_load(&ia->engine.next_timer);
 
 	if (timer < deadline)
 		deadline = timer;
-	if (atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed) ||
+	/* Who sets a timer, or stalls, wakes a driver that is asleep (timer.c, stall.c). */
+	if (atomic_load(&ia->engine.nstalled) ||
 	    atomic_load_explicit(&ia->engine.restless, memory_order_relaxed) ||
 	    connects_by_clock(ia))
 		return longer_nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS);

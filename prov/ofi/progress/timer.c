@@ -59,10 +59,14 @@ static void remove_timer(struct dofi_engine *e, struct dofi_timer *timer)
 		add_heap(e, below);
 }
 
+/*
+ * The caller stores next_timer and then loads wait.asleep; a driver stores `asleep` and then loads
+ * next_timer (nap.c). All are sequentially consistent, so at least one of the two sees the other's
+ * store.
+ */
 static void publish_next_timer(struct dofi_engine *e)
 {
-	atomic_store_explicit(&e->next_timer, e->timers ? e->timers->deadline : UINT64_MAX,
-			      memory_order_relaxed);
+	atomic_store(&e->next_timer, e->timers ? e->timers->deadline : UINT64_MAX);
 }
 
 void dofi_timer_set(struct dofi_ia *ia, struct dofi_timer *timer, uint64_t deadline)

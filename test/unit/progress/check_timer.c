@@ -7,11 +7,14 @@
 #include "../../../prov/ofi/progress/engine.h"
 #include "progress/work.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <sys/epoll.h>
 
 static struct dofi_ia ia;
 static uint64_t now = 1000000000;
-static int kicks; /* of a driver that may sleep */
+static int kicks;   /* of a driver that may sleep */
+static bool awakes; /* the last of them found the driver asleep */
 
 uint64_t __wrap_dofi_now(void);
 void __wrap_dofi_wait_kick(struct dofi_ia *of);
@@ -23,6 +26,7 @@ uint64_t __wrap_dofi_now(void)
 
 void __wrap_dofi_wait_kick(struct dofi_ia *of)
 {
+	awakes = atomic_load(&of->wait.asleep); /* first, as the real function */
 	ck_assert_ptr_eq(of, &ia);
 	kicks++;
 }
@@ -215,6 +219,54 @@ START_TEST(test_a_round_counts_the_timers_that_fired)
 }
 END_TEST
 
+/* --- a driver that goes to sleep at the same moment --- */
+
+#define SLEEPS 100000u
+
+static _Atomic uint32_t turn, slept; /* number of the sleep that begins; of the last one */
+static uint64_t until;               /* the deadline that the driver saw */
+
+static void await(_Atomic uint32_t *word, uint32_t wanted)
+{
+	for (uint32_t i = 1; atomic_load(word) != wanted; i++)
+		if (i % 1000 == 0)
+			sched_yield();
+}
+
+static void *go_to_sleep(void *arg)
+{
+	for (uint32_t i = 1; i <= SLEEPS; i++) {
+		await(&turn, i);
+		atomic_store(&ia.wait.asleep, true);
+		until = next();
+		atomic_store(&slept, i);
+	}
+	return arg;
+}
+
+/* It sees the new deadline, or is woken. */
+START_TEST(a_timer_is_not_missed_by_a_driver_that_falls_asleep)
+{
+	struct dofi_timer timer = {.fire = on_fire};
+	uint32_t missed = 0;
+	pthread_t driver;
+
+	ck_assert_int_eq(pthread_create(&driver, NULL, go_to_sleep, NULL), 0);
+	for (uint32_t i = 1; i <= SLEEPS; i++) {
+		atomic_store(&ia.wait.asleep, false);
+		atomic_store(&turn, i);
+		for (volatile uint32_t wait = 0; wait < i % 40; wait++)
+			;
+		dofi_timer_set(&ia, &timer, 1000 + i);
+		await(&slept, i);
+		missed += !awakes && until != 1000 + i;
+		dofi_timer_cancel(&ia, &timer);
+	}
+	pthread_join(driver, NULL);
+	ck_assert_uint_eq(missed, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("timer");
@@ -228,6 +280,7 @@ int main(void)
 	tcase_add_loop_test(tc, test_equal_deadlines_fire_together, 0, 5);
 	tcase_add_test(tc, test_many_timers_fire_in_the_order_of_their_deadlines);
 	tcase_add_test(tc, test_a_round_counts_the_timers_that_fired);
+	tcase_add_test(tc, a_timer_is_not_missed_by_a_driver_that_falls_asleep);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
