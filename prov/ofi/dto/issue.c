@@ -195,7 +195,7 @@ enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr)
 	dofi_assert_held(&ep->lock);
 	if (ep->binding)
 		return DOFI_WAIT;
-	if (dofi_fenced(ep, wr) && !fence_is_native(ep, wr))
+	if (dofi_fenced(ep, wr) && !fence_is_native(ep, wr) && !dofi_wr_is_begun(wr))
 		return DOFI_WAIT;
 	if (ep->atomics_used || dofi_op_is_atomic(wr->op))
 		if (!dofi_atomic_may_start(ep, wr))

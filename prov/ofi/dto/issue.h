@@ -64,7 +64,7 @@ DOFI_INLINE enum dofi_verdict dofi_may_start(struct dofi_ep *ep, struct dofi_wr 
 	enum dofi_verdict verdict = DOFI_GO;
 
 	dofi_assert_held(&ep->lock);
-	if (op == DOFI_OP_READ && ep->reads >= ep->read_limit)
+	if (op == DOFI_OP_READ && ep->reads >= ep->read_limit && !dofi_wr_is_begun(wr))
 		return DOFI_WAIT;
 	if (!plain && DOFI_UNLIKELY(dofi_is_special(ep, wr)))
 		verdict = dofi_issue_special(ep, wr);

@@ -192,6 +192,12 @@ static inline bool dofi_wr_uses_context(const struct dofi_wr *wr, uint32_t conte
 	       !wr->rdma.step;
 }
 
+/* Whether the fabric has got parts of the request. From the first one on, a read is under way. */
+static inline bool dofi_wr_is_begun(const struct dofi_wr *wr)
+{
+	return dofi_op_is_rdma(wr->op) && wr->rdma.given;
+}
+
 /* A bind has no segments: struct dofi_bind takes their place. */
 static inline struct dofi_bind *dofi_wr_bind(struct dofi_wr *wr)
 {

@@ -53,6 +53,7 @@ static struct op {
 	bool is_over;
 } ops[4 * REQUESTS];
 static unsigned int nops;
+static uint8_t flags; /* of the requests that are posted */
 static int refusals;  /* number of posts that get -FI_EAGAIN */
 static int room = -1; /* number of posts before there is no room; negative: no limit */
 
@@ -237,6 +238,7 @@ static struct dofi_wr *post(enum dofi_op op, uint64_t at, uint64_t length, const
 	wr->ep = &ep;
 	wr->cookie = ep.req.tail;
 	wr->op = (uint8_t)op;
+	wr->flags = flags;
 	wr->rdma.resolved = true;
 	wr->remote.address = wr->remote.target = (uintptr_t)remote + at;
 	wr->length = length;
@@ -921,11 +923,16 @@ START_TEST(the_access_ends_between_two_parts)
 }
 END_TEST
 
-/* Parts that wait for room go on, and none is issued twice. */
+/*
+ * Parts that wait for room go on, and none is issued twice. The read counts as under way from its
+ * first part on, but it waits neither for its own place among the reads nor, with a barrier, for
+ * itself.
+ */
 START_TEST(parts_go_on_where_there_was_no_room)
 {
 	open_short(1);
-	ep.read_limit = 2;
+	ep.read_limit = 1;
+	flags = _i ? DAT_COMPLETION_BARRIER_FENCE_FLAG : 0;
 	room = 1;
 	post(DOFI_OP_READ, 0, 40, quarters, 3);
 	for (unsigned int i = 1; i < 4; i++) {
@@ -1215,7 +1222,7 @@ int main(void)
 	tcase_add_test(tc, a_stream_needs_no_flag);
 	tcase_add_test(tc, parts_of_a_stream_need_no_fence);
 	tcase_add_loop_test(tc, the_first_part_fails_before_the_others_start, 0, 2);
-	tcase_add_test(tc, parts_go_on_where_there_was_no_room);
+	tcase_add_loop_test(tc, parts_go_on_where_there_was_no_room, 0, 2);
 	tcase_add_test(tc, a_message_with_many_segments_is_gathered);
 	tcase_add_test(tc, a_message_without_a_buffer_waits);
 	tcase_add_loop_test(tc, a_write_with_immediate_data_in_parts, 0, 2);
