@@ -132,9 +132,12 @@ enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct dofi_ctx *ctx = &ep->rcache[wr->rdma.context % DOFI_RCACHE_SIZE];
 	struct dofi_remote *remote = &wr->rdma.remote;
-	enum dofi_verdict verdict = look_up(ep, wr, wr->rdma.context, remote->address);
+	enum dofi_verdict verdict;
 
 	dofi_assert_held(&ep->lock);
+	if (wr->rdma.step)
+		return DOFI_GO; /* the fabric has the data, and what follows needs no context */
+	verdict = look_up(ep, wr, wr->rdma.context, remote->address);
 	if (verdict != DOFI_GO)
 		return verdict;
 	remote->target = dofi_ctx_target(ctx, remote->address);

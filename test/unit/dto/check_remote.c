@@ -48,7 +48,7 @@ static char desc;
 /* --- the fabric --- */
 
 static struct {
-	unsigned int peeks, reads, writes;
+	unsigned int peeks, reads, writes, messages;
 	ssize_t answer; /* to a read of the table */
 	uint64_t raddr;
 	bool is_over, full;
@@ -87,9 +87,26 @@ static ssize_t take_write(struct dofi_ep *of, struct dofi_wr *wr)
 	return 0;
 }
 
+static ssize_t take_record(struct dofi_ep *of, const void *record, size_t size)
+{
+	(void)record, (void)size;
+	ck_assert_ptr_eq(of, &ep);
+	return 0;
+}
+
+static ssize_t take_message(struct dofi_ep *of, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(of, &ep);
+	ck_assert_int_eq(wr->op, DOFI_OP_WRITE_IMM);
+	seen.messages++;
+	return 0;
+}
+
 static const struct dofi_trans_ops with_eq = {.peek = take_peek,
 					      .read = take_read,
 					      .write = take_write,
+					      .ctrl_msg = take_record,
+					      .send = take_message,
 					      .has_eq = true},
 				   without_eq = {.peek = take_peek};
 
@@ -574,6 +591,36 @@ START_TEST(a_context_that_is_not_in_the_table)
 }
 END_TEST
 
+/*
+ * The context ends while the message of a write with immediate data waits for the write. The
+ * message needs no context. The engine has marked the request, because its answer to the peer waits
+ * for the write (cm/invalidation.c).
+ */
+START_TEST(a_write_that_the_fabric_has_needs_no_context)
+{
+	struct dofi_wr *wr;
+
+	*entry() = good;
+	ia.order = DOFI_HOLD;
+	ep.ctrl_msgs = &ctrl_msgs;
+	ep.peer.ctrl_msgs = true;
+	wr = post(DOFI_OP_WRITE_IMM, CONTEXT, BASE);
+	ck_assert_uint_eq(seen.writes, 1);
+	ck_assert_uint_eq(ep.req.issue, 0);
+	wr->rdma.resolved = false;
+	dofi_remote_context_forget(&ep, CONTEXT);
+	dofi_ep_issue_requests(&ep);
+	ck_assert_uint_eq(seen.peeks, 0);
+	end(wr, 0);
+	ck_assert_uint_eq(seen.peeks, 0);
+	ck_assert_uint_eq(seen.messages, 1);
+	ck_assert_uint_eq(ep.req.issue, 1);
+	end(wr, 0);
+	expect_event(0, 0, DAT_DTO_SUCCESS);
+	ck_assert(!ep.faulty);
+}
+END_TEST
+
 /* --- the peer's control slots --- */
 
 static enum dofi_verdict asks_for_slots(enum dofi_op op)
@@ -659,6 +706,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_context_is_an_entry_of_the_table, 0, 3);
 	tcase_add_test(tc, a_refused_request_fails_in_its_turn);
 	tcase_add_loop_test(tc, a_context_that_is_not_in_the_table, 0, 2);
+	tcase_add_test(tc, a_write_that_the_fabric_has_needs_no_context);
 	tcase_add_test(tc, the_place_of_the_control_slots_is_read_once);
 	tcase_add_loop_test(tc, a_peer_without_control_slots_refuses, 0, 3);
 	tcase_add_test(tc, control_messages_need_a_peer_that_takes_them);
