@@ -36,8 +36,6 @@ void dofi_ep_stall(struct dofi_ep *ep)
 /* Ends a request with an error that the library has found; the engine breaks the connection. */
 DOFI_COLD static void fail(struct dofi_ep *ep, struct dofi_wr *wr, DAT_DTO_COMPLETION_STATUS status)
 {
-	if (wr->split)
-		dofi_parts_sever(ep, wr);
 	wr->status = (uint8_t)status;
 	wr->state = DOFI_WR_DONE;
 	ep->faulty = true;
@@ -289,12 +287,14 @@ ssize_t dofi_start_slow(struct dofi_ep *ep, struct dofi_wr *wr)
 
 /*
  * A refused request fails only when all requests before it are complete, so that they still
- * succeed.
+ * succeed, and when the fabric has none of its own parts any more: the answer to the peer that has
+ * ended the context waits for these (cm/invalidation.c).
  */
 void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr, enum dofi_verdict verdict)
 {
 	dofi_assert_held(&ep->lock);
-	if (verdict != DOFI_REFUSED || ep->req.head != ep->req.issue)
+	if (verdict != DOFI_REFUSED || ep->req.head != ep->req.issue ||
+	    (dofi_op_is_rdma(wr->op) && wr->split))
 		return;
 	ep->req.issue++;
 	fail(ep, wr, DAT_DTO_ERR_REMOTE_ACCESS);

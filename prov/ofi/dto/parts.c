@@ -213,9 +213,9 @@ static void release(struct dofi_ring *parts)
 		parts->head++;
 }
 
-void dofi_parts_sever(struct dofi_ep *ep, struct dofi_wr *wr)
+/* A part has failed, and so has the request: detaches the parts that the fabric still has. */
+static void sever(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	dofi_assert_held(&ep->lock);
 	for (uint32_t i = ep->parts.head; i != ep->parts.tail; i++) {
 		struct dofi_wr *part = dofi_ring_at(&ep->parts, i);
 
@@ -267,7 +267,7 @@ struct dofi_wr *dofi_parts_done(struct dofi_ep *ep, struct dofi_wr *part, int er
 		return NULL;
 	wr->split--;
 	if (err) {
-		dofi_parts_sever(ep, wr);
+		sever(ep, wr);
 		if (index == ep->req.issue)
 			ep->req.issue++;
 		return wr;

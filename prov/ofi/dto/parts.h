@@ -40,7 +40,5 @@ ssize_t dofi_parts_start(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data);
 struct dofi_wr *dofi_parts_done(struct dofi_ep *ep, struct dofi_wr *part, int err);
 /* With ep->owing: starts due last parts of requests before the issue index. */
 void dofi_parts_pay(struct dofi_ep *ep);
-/* The request fails: detaches the parts that the fabric still has. */
-void dofi_parts_sever(struct dofi_ep *ep, struct dofi_wr *wr);
 
 #endif
