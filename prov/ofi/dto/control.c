@@ -172,7 +172,8 @@ static ssize_t put_ctrl(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t v
 
 /*
  * Steps of a write with immediate data. The fabric reports completion only of the write; if the
- * message waits for the write, also of the message.
+ * message waits for the write, also of the message. A device that does both at once reports the
+ * message, which may have no bytes.
  */
 enum { STEP_DATA, STEP_CTRL, STEP_MESSAGE, STEP_END, STEP_SENT };
 
@@ -226,7 +227,7 @@ static ssize_t start_native(struct dofi_ep *ep, struct dofi_wr *wr)
 		ret = ep->trans->write_immediate(ep, wr, value);
 	if (ret)
 		return ret;
-	wr->rdma.step = STEP_END;
+	wr->rdma.step = STEP_SENT;
 	ep->nsent++;
 	return 0;
 }
