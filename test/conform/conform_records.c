@@ -191,6 +191,32 @@ START_TEST(DTO_069_a_long_message_before_the_send)
 }
 END_TEST
 
+/* Most of the data of a long read come after the target has got the message. */
+START_TEST(DTO_069_a_read_before_the_send)
+{
+	DAT_LMR_TRIPLET segment;
+	DAT_RMR_TRIPLET source;
+
+	if (!paired_has_records())
+		t_skip("the fabric cannot carry control records");
+	make_memory();
+	t_fill(in.mem, LONGEST, 2);
+	t_ok(dat_rmr_create(peer->on->pz, &rmr[0]));
+	t_ok(t_rmr_bind(rmr[0], &in, t_seg(&in, 0, LONGEST), DAT_MEM_PRIV_REMOTE_READ_FLAG,
+			peer->ep, 1, NO_FLAGS, &context[0]));
+	t_wait_bind(peer->request_evd, rmr[0], 1, DAT_DTO_SUCCESS);
+	t_ok(t_recv(peer, 0, SHORT, 0, NO_FLAGS));
+	segment = t_seg(&out, 0, lengths[_i]);
+	source = t_remote(context[0], (uintptr_t)in.mem, lengths[_i]);
+	t_ok(dat_ep_post_rdma_read(us->ep, 1, &segment, cookie(3), &source, NO_FLAGS));
+	send_invalidating(us, SHORT, context[0]);
+	t_wait_dto(us->request_evd, us->ep, 3, DAT_DTO_SUCCESS, lengths[_i]);
+	ck_assert(t_is_filled(out.mem, lengths[_i], 2));
+	t_wait_dto(us->request_evd, us->ep, 9, DAT_DTO_SUCCESS, SHORT);
+	t_wait_dto(peer->recv_evd, peer->ep, 0, DAT_DTO_SUCCESS, SHORT);
+}
+END_TEST
+
 START_TEST(HND_023_immediate_data_behind_a_long_message)
 {
 	if (strcmp(t_named(&us->on->provider, DAT_IB_ATTR_IMMED_DATA), "TRUE"))
@@ -271,6 +297,7 @@ Suite *conform_records(void)
 
 	tcase_add_loop_test(tcase, DTO_069_each_send_ends_its_own_context, 0, LENGTHS);
 	tcase_add_loop_test(tcase, DTO_069_a_long_message_before_the_send, 0, LENGTHS);
+	tcase_add_loop_test(tcase, DTO_069_a_read_before_the_send, 0, LENGTHS);
 	tcase_add_loop_test(tcase, HND_023_immediate_data_behind_a_long_message, 0, LENGTHS);
 	tcase_add_loop_test(tcase, DTO_069_each_send_to_an_SRQ_ends_its_own_context, 0, LENGTHS);
 	tcase_add_loop_test(tcase, DTO_069_messages_that_wait_for_an_SRQ, 0, LENGTHS);

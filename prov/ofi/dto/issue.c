@@ -168,6 +168,9 @@ static enum dofi_verdict find_slots(struct dofi_ep *ep, const struct dofi_wr *wr
 		return DOFI_REFUSED;
 	if (ep->ctrl_msgs)
 		return dofi_ctrl_msg_may_start(ep, wr) ? DOFI_GO : DOFI_WAIT;
+	/* The target of a read looks its context up once more when it sends the data. */
+	if (ep->streams && wr->op == DOFI_OP_SEND_INVALIDATE && ep->reads)
+		return DOFI_WAIT;
 	/* Cells carry the records, and only those of atomic operations have bytes. */
 	if (ep->peer.ctrl_known || (ep->streams && !dofi_op_is_atomic(wr->op)))
 		return DOFI_GO;

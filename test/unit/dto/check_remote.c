@@ -669,6 +669,18 @@ START_TEST(a_peer_without_control_slots_refuses)
 }
 END_TEST
 
+/* Over shared memory the message would end the context while earlier reads still need it. */
+START_TEST(an_invalidation_over_shared_memory_waits_for_reads)
+{
+	ep.streams = true;
+	ep.reads = 1;
+	ck_assert_int_eq(asks_for_slots(DOFI_OP_SEND_INVALIDATE), DOFI_WAIT);
+	ck_assert_int_eq(asks_for_slots(DOFI_OP_WRITE_IMM), DOFI_GO);
+	ep.reads = 0;
+	ck_assert_int_eq(asks_for_slots(DOFI_OP_SEND_INVALIDATE), DOFI_GO);
+}
+END_TEST
+
 START_TEST(control_messages_need_a_peer_that_takes_them)
 {
 	ep.ctrl_msgs = &ctrl_msgs;
@@ -709,6 +721,7 @@ int main(void)
 	tcase_add_test(tc, a_write_that_the_fabric_has_needs_no_context);
 	tcase_add_test(tc, the_place_of_the_control_slots_is_read_once);
 	tcase_add_loop_test(tc, a_peer_without_control_slots_refuses, 0, 3);
+	tcase_add_test(tc, an_invalidation_over_shared_memory_waits_for_reads);
 	tcase_add_test(tc, control_messages_need_a_peer_that_takes_them);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
