@@ -423,6 +423,26 @@ START_TEST(EPS_053_receive_fails)
 }
 END_TEST
 
+/* The messages behind it may be there already when its receive fails. */
+START_TEST(EPS_053_no_receive_succeeds_behind_one_that_failed)
+{
+	/* DTO-080 */
+	enum { MESSAGES = 8 };
+
+	place_make(&place, CON);
+	for (uint64_t i = 0; i < MESSAGES; i++)
+		t_ok(t_recv(&place.me, 64 * i, 64, i, DAT_COMPLETION_DEFAULT_FLAG));
+	for (uint64_t i = 0; i < MESSAGES; i++)
+		t_ok(t_send(&place.peer, 0, i == 1 ? 65 : 64, i, DAT_COMPLETION_DEFAULT_FLAG));
+	t_wait_dto(place.me.recv_evd, place.me.ep, 0, DAT_DTO_SUCCESS, 64);
+	t_wait_dto(place.me.recv_evd, place.me.ep, 1, DAT_DTO_LENGTH_ERROR, 0);
+	for (uint64_t i = 2; i < MESSAGES; i++)
+		t_wait_dto(place.me.recv_evd, place.me.ep, i, DAT_DTO_ERR_FLUSHED, 0);
+	expect_event(DAT_CONNECTION_EVENT_BROKEN, DIS);
+	expect_nothing_more();
+}
+END_TEST
+
 START_TEST(EPS_054_rdma_of_the_peer_is_refused)
 {
 	/* DTO-125 */
@@ -573,6 +593,7 @@ void conform_eps_events(Suite *suite)
 	tcase_add_test(tcase, EPS_052_request_fails);
 	tcase_add_test(tcase, EPS_052_request_fails_while_disconnecting);
 	tcase_add_loop_test(tcase, EPS_053_receive_fails, 0, 2);
+	tcase_add_test(tcase, EPS_053_no_receive_succeeds_behind_one_that_failed);
 	tcase_add_loop_test(tcase, EPS_054_rdma_of_the_peer_is_refused, 0, 2);
 	tcase_add_test(tcase, EPS_055_last_request_finishes);
 	tcase_add_test(tcase, EPS_055_079_last_request_finishes_while_disconnecting);

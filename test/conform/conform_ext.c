@@ -793,6 +793,32 @@ START_TEST(HND_023_atomic_operations_need_the_privilege)
 }
 END_TEST
 
+/* The Sends and atomic operations behind it may be complete before its answer comes. */
+START_TEST(HND_023_nothing_succeeds_behind_a_failed_atomic_operation)
+{
+	/* DTO-058 */
+	DAT_LMR_TRIPLET local = t_seg(&us->buf, 0, 8);
+	DAT_RMR_TRIPLET remote = t_remote_seg(&peer->buf, 0, 8);
+
+	NEEDS_ATOMICS;
+	counter_new(0);
+	for (uint64_t i = 0; i < 4; i++)
+		t_ok(t_recv(peer, 64 * i, 64, i, NO_FLAGS));
+	t_ok(add(us, 8, 1, 1, NO_FLAGS));
+	t_ok(dat_ib_post_fetch_and_add(us->ep, 1, &local, COOKIE(2), &remote, NO_FLAGS));
+	t_ok(add(us, 8, 1, 3, NO_FLAGS));
+	for (uint64_t i = 4; i < 8; i++)
+		t_ok(t_send(us, 0, 64, i, NO_FLAGS));
+	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 1, 8,
+			0);
+	expect_failure(us->request_evd, 2, DAT_DTO_ERR_REMOTE_ACCESS);
+	expect_failure(us->request_evd, 3, DAT_DTO_ERR_FLUSHED);
+	for (uint64_t i = 4; i < 8; i++)
+		t_wait_dto(us->request_evd, us->ep, i, DAT_DTO_ERR_FLUSHED, 0);
+	t_wait_conn(us->connect_evd, DAT_CONNECTION_EVENT_BROKEN, us->ep);
+}
+END_TEST
+
 START_TEST(HND_023_atomic_operation_outside_its_region)
 {
 	/* The region begins or ends within the eight bytes, or is shorter than eight bytes. */
@@ -1097,6 +1123,7 @@ static void add_transfers(TCase *tcase)
 	tcase_add_test(tcase, HND_023_atomic_operations_in_a_row);
 	tcase_add_test(tcase, HND_023_atomic_operations_keep_the_order);
 	tcase_add_test(tcase, HND_023_atomic_operations_need_the_privilege);
+	tcase_add_test(tcase, HND_023_nothing_succeeds_behind_a_failed_atomic_operation);
 	tcase_add_loop_test(tcase, HND_023_atomic_operation_outside_its_region, 0, 5);
 	tcase_add_test(tcase, HND_023_atomic_operation_on_an_unaligned_address);
 	tcase_add_test(tcase, HND_023_both_sides_add_while_both_sleep);

@@ -3,6 +3,7 @@
 
 #include "dto/control.h"
 #include "dto/control_message.h"
+#include "dto/failure.h"
 #include "dto/issue.h"
 #include "dto/release.h"
 #include "dto/rmr.h"
@@ -192,11 +193,13 @@ static void on_answer(struct dofi_ep *ep, uint32_t slot)
 	READ_SLOT(answer, dofi_ctrl_slots_of(ep)->answers[slot]);
 	ep->atomics_used &= (uint8_t) ~(1u << slot);
 	ep->reads--;
-	wr->status = (uint8_t)answer.status;
+	if (wr->status == DAT_DTO_SUCCESS)
+		wr->status = (uint8_t)answer.status;
 	wr->state = DOFI_WR_DONE;
 	if (answer.status == DAT_DTO_SUCCESS) {
 		memcpy(wr->iov[0].iov_base, &answer.value, sizeof(answer.value));
 	} else {
+		dofi_fail_behind(ep, wr);
 		ep->faulty = true;
 		dofi_ep_stall(ep);
 	}

@@ -59,6 +59,32 @@ bool dofi_fail(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 	if (wr->status == DAT_DTO_SUCCESS)
 		wr->status = (uint8_t)dofi_error_status(err);
 	wr->state = DOFI_WR_DONE;
+	dofi_fail_behind(ep, wr);
 	dofi_fail_path(ep, err);
 	return true;
+}
+
+/* A message for an SRQ has no place in the ring of the EP, which is empty then. */
+void dofi_fail_behind(struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	const struct dofi_ring *ring = dofi_op_is_receive(wr->op) ? &ep->recv : &ep->req;
+
+	dofi_assert_held(&ep->lock);
+	for (uint32_t i = ring->tail; i != ring->head; i--) {
+		struct dofi_wr *last = dofi_ring_at(ring, i - 1);
+
+		if (last == wr)
+			return;
+		if (last->status == DAT_DTO_SUCCESS)
+			last->status = DAT_DTO_ERR_FLUSHED;
+	}
+}
+
+void dofi_fail_receive(struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	dofi_assert_held(&ep->lock);
+	if (wr->status == DAT_DTO_ERR_FLUSHED)
+		return;
+	dofi_fail_behind(ep, wr);
+	dofi_fail_path(ep, FI_EACCES);
 }

@@ -29,4 +29,16 @@ bool dofi_fail_is_back(struct dofi_ep *ep, int err);
  */
 DOFI_COLD bool dofi_fail(struct dofi_ep *ep, struct dofi_wr *wr, int err);
 
+/*
+ * A request or receive has ended with an error: those behind it end as FLUSHED, whatever the fabric
+ * reports.
+ */
+DOFI_COLD void dofi_fail_behind(struct dofi_ep *ep, const struct dofi_wr *wr);
+
+/*
+ * A receive has got its message, but ends with an error that the library has found: breaks the
+ * connection, unless an earlier receive did.
+ */
+DOFI_COLD void dofi_fail_receive(struct dofi_ep *ep, const struct dofi_wr *wr);
+
 #endif

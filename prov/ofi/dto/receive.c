@@ -133,7 +133,7 @@ DOFI_INLINE void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t updat
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		ep->obj.ia->up->established(ep);
 	if (wr->status != DAT_DTO_SUCCESS)
-		dofi_fail_path(ep, FI_EACCES);
+		dofi_fail_receive(ep, wr);
 }
 
 /* A truncated message is a message, too: its event follows ESTABLISHED (EVS-125). */

@@ -535,6 +535,24 @@ START_TEST(a_refusal_breaks_the_connection)
 }
 END_TEST
 
+/* The answer to a later request may come before the connection ends. */
+START_TEST(nothing_succeeds_behind_a_refusal)
+{
+	ep.read_limit = DOFI_CTRL_SLOTS;
+	for (uint32_t i = 0; i < 3; i++)
+		start(i);
+	ep.req.issue = ep.req.tail = 3;
+	slots[0].answers[1].status = DAT_DTO_ERR_REMOTE_ACCESS;
+	slots[0].answers[2].status = DAT_DTO_SUCCESS;
+	dofi_atomic_arrived(&ep, DOFI_CTRL_ANSWER | 1);
+	dofi_atomic_arrived(&ep, DOFI_CTRL_ANSWER | 2);
+	ck_assert_uint_eq(requests[0].wr.status, DAT_DTO_SUCCESS);
+	ck_assert_uint_eq(requests[1].wr.status, DAT_DTO_ERR_REMOTE_ACCESS);
+	ck_assert_uint_eq(requests[2].wr.status, DAT_DTO_ERR_FLUSHED);
+	ck_assert_uint_eq(requests[2].wr.state, DOFI_WR_DONE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("atomic");
@@ -557,5 +575,6 @@ int main(void)
 	tcase_add_test(tcase, an_answer_ends_its_request);
 	tcase_add_test(tcase, an_answer_ends_a_disconnect);
 	tcase_add_test(tcase, a_refusal_breaks_the_connection);
+	tcase_add_test(tcase, nothing_succeeds_behind_a_refusal);
 	return t_run(suite);
 }

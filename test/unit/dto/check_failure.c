@@ -132,6 +132,45 @@ START_TEST(no_success_behind_a_failure)
 }
 END_TEST
 
+/*
+ * The fabric completes what is behind the failure before the connection ends. The events leave at
+ * once, and those of suppressed requests, too.
+ */
+START_TEST(no_event_of_a_success_behind_a_failure)
+{
+	requests[2].flags = DAT_COMPLETION_SUPPRESS_FLAG;
+	done(0);
+	done(3);
+	ck_assert(dofi_fail(&ep, &requests[1], FI_EACCES));
+	done(2);
+	dofi_release_rings(&ep);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), REQUESTS);
+	expect(dofi_evd_slot(&evd, 0), 10, DAT_DTO_SUCCESS);
+	expect(dofi_evd_slot(&evd, 1), 11, DAT_DTO_ERR_REMOTE_ACCESS);
+	expect(dofi_evd_slot(&evd, 2), 12, DAT_DTO_ERR_FLUSHED);
+	expect(dofi_evd_slot(&evd, 3), 13, DAT_DTO_ERR_FLUSHED);
+	for (uint32_t i = 0; i < REQUESTS; i++) /* they may have got their messages */
+		ck_assert_uint_eq(receives[i].status, DAT_DTO_SUCCESS);
+}
+END_TEST
+
+/* The second receive gets its message, too. It is one failure. */
+START_TEST(no_receive_succeeds_behind_one_that_failed)
+{
+	receives[1].status = DAT_DTO_ERR_LOCAL_PROTECTION;
+	dofi_fail_receive(&ep, &receives[1]);
+	ck_assert(ep.faulty && ep.stall.waits);
+	ck_assert_uint_eq(receives[0].status, DAT_DTO_SUCCESS);
+	ck_assert_uint_eq(receives[1].status, DAT_DTO_ERR_LOCAL_PROTECTION);
+	ck_assert_uint_eq(receives[2].status, DAT_DTO_ERR_FLUSHED);
+	ck_assert_uint_eq(receives[3].status, DAT_DTO_ERR_FLUSHED);
+	ck_assert_uint_eq(requests[3].status, DAT_DTO_SUCCESS);
+	ep.faulty = false;
+	dofi_fail_receive(&ep, &receives[2]);
+	ck_assert(!ep.faulty);
+}
+END_TEST
+
 /* What was complete before counts. */
 START_TEST(success_before_the_failure_stays)
 {
@@ -205,6 +244,8 @@ int main(void)
 	tcase_add_test(tc, the_first_failure_names_its_error);
 	tcase_add_test(tc, a_second_failure_is_flushed);
 	tcase_add_test(tc, no_success_behind_a_failure);
+	tcase_add_test(tc, no_event_of_a_success_behind_a_failure);
+	tcase_add_test(tc, no_receive_succeeds_behind_one_that_failed);
 	tcase_add_test(tc, success_before_the_failure_stays);
 	tcase_add_loop_test(tc, an_operation_that_comes_back_is_no_failure, 0, 2);
 	tcase_add_test(tc, an_operation_that_comes_back_later_ends_nothing);
