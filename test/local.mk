@@ -886,7 +886,8 @@ made_path_wraps = -Wl,--wrap=dofi_remote_write -Wl,--wrap=dofi_remote_read -Wl,-
 %C%_unit_transport_check_greeting_SOURCES = %D%/unit/transport/check_greeting.c $(t_headers)
 %C%_unit_transport_check_greeting_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_greeting_LINK = $(LINK) -Wl,--wrap=dofi_conn_by_id -Wl,--wrap=dofi_conn_path_up \
-	-Wl,--wrap=dofi_conn_path_down -Wl,--wrap=dofi_conn_proceeds -Wl,--wrap=dofi_memory_withdraw
+	-Wl,--wrap=dofi_conn_path_down -Wl,--wrap=dofi_conn_proceeds -Wl,--wrap=dofi_memory_withdraw \
+	-Wl,--wrap=dofi_now
 %C%_unit_transport_check_greeting_LDADD = $(p2_libs)
 %C%_unit_transport_check_rdm_post_SOURCES = %D%/unit/transport/check_rdm_post.c $(t_headers)
 %C%_unit_transport_check_rdm_post_CPPFLAGS = $(p2_cppflags)

@@ -108,7 +108,8 @@ struct dofi_conn {
 	struct dofi_wakeup_peer *wakeup; /* ...its wakeup... */
 	uint64_t dest;                   /* ...and its fi_addr_t */
 	struct dofi_list greeting;       /* rdm: in rdm->greetings until both sides have met... */
-	bool greets;                     /* ...and our greeting was not sent yet */
+	bool greets;                     /* ...and our greeting was not sent yet... */
+	uint64_t greeted;                /* ...or when */
 	bool cancelled;                  /* rdm: the receives were cancelled */
 	struct dofi_memory_path *memory; /* memory: the rings, or an offer of some... */
 	bool over_memory;                /* ...and the connection uses them */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "transport/greeting.h"
 
+#include "base/clock.h"
 #include "cm/accept.h"
 #include "cm/conn.h"
 #include "cm/path.h"
@@ -36,6 +37,12 @@ void dofi_greeting_end(struct dofi_conn *conn)
 	atomic_fetch_sub(&conn->ia->engine.restless, 1);
 }
 
+/*
+ * A stream that broke below takes a greeting with it without a report. So the connecting side
+ * greets again, and the accepting side answers again.
+ */
+#define REPEAT_NS 1000000000u
+
 /* Sends the greeting. For the passive side the greeting is complete then. */
 static int greet(struct dofi_conn *conn)
 {
@@ -49,6 +56,7 @@ static int greet(struct dofi_conn *conn)
 	if (ret == -FI_EAGAIN)
 		return 0;
 	conn->greets = false;
+	conn->greeted = dofi_now();
 	dofi_rdm_wake_after(conn->ia, conn->ia->wakeup.mark ? &conn->peer->wakeup : NULL, ret);
 	if (ret)
 		dofi_conn_path_down(conn, (int)-ret);
@@ -72,14 +80,26 @@ static bool expect_over_fabric(struct dofi_conn *conn)
 	return !ret;
 }
 
+/* The peer has greeted again, so our answer may be lost. */
+static void answer_again(struct dofi_conn *conn)
+{
+	if (conn->active || dofi_conn_stage(conn) != DOFI_STAGE_LINKING ||
+	    dofi_conn_is_ending(conn))
+		return;
+	dofi_greeting_begin(conn, true);
+	greet(conn);
+}
+
 void dofi_greeting_arrived(struct dofi_ia *ia, uint32_t number)
 {
 	struct dofi_conn *conn = dofi_conn_by_id(ia, number);
 
 	dofi_assert_held(&ia->engine.lock);
-	if (!conn || (!conn->peer && !expect_over_fabric(conn)) || dofi_list_empty(&conn->greeting))
+	if (!conn || (!conn->peer && !expect_over_fabric(conn)))
 		return;
-	if (conn->active) {
+	if (dofi_list_empty(&conn->greeting)) {
+		answer_again(conn);
+	} else if (conn->active) {
 		dofi_greeting_end(conn);
 		dofi_conn_path_up(conn);
 	} else {
@@ -105,6 +125,12 @@ int dofi_greetings_poll(struct dofi_ia *ia)
 
 	dofi_assert_held(&ia->engine.lock);
 	DOFI_LIST_FOR_SAFE(node, &ia->rdm->greetings)
-	n += greet(DOFI_CONTAINER(node, struct dofi_conn, greeting));
+	{
+		struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, greeting);
+
+		if (conn->active && !conn->greets && dofi_now() - conn->greeted >= REPEAT_NS)
+			conn->greets = true;
+		n += greet(conn);
+	}
 	return n;
 }

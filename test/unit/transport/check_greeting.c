@@ -88,6 +88,15 @@ void __wrap_dofi_memory_withdraw(struct dofi_conn *of)
 	withdrawals++;
 }
 
+static uint64_t now = 5000000000;
+
+uint64_t __wrap_dofi_now(void);
+
+uint64_t __wrap_dofi_now(void)
+{
+	return now;
+}
+
 /* As that of the transport, which finds the peer and waits for its greeting. */
 static int expect(struct dofi_conn *of)
 {
@@ -302,6 +311,43 @@ START_TEST(the_accepting_side_repeats_only_what_it_sent)
 }
 END_TEST
 
+/* Nothing tells that the stream broke. */
+START_TEST(a_greeting_without_an_answer_is_repeated)
+{
+	dofi_greeting_begin(&conn, true);
+	for (unsigned int i = 1; i < 4; i++) {
+		ck_assert_int_eq(dofi_greetings_poll(&ia), 1);
+		now += REPEAT_NS - 1;
+		ck_assert_int_eq(dofi_greetings_poll(&ia), 0);
+		ck_assert_uint_eq(injects, i);
+		now++;
+	}
+	dofi_greeting_arrived(&ia, NUMBER);
+	ck_assert_int_eq(dofi_greetings_poll(&ia), 0);
+	ck_assert_uint_eq(restless(), 0);
+}
+END_TEST
+
+/* The accepting side waits for the first greeting, and answers each. */
+START_TEST(a_repeated_greeting_is_answered_again)
+{
+	be_passive();
+	dofi_greeting_begin(&conn, false);
+	now += 2 * REPEAT_NS;
+	ck_assert_int_eq(dofi_greetings_poll(&ia), 0);
+	for (unsigned int i = 1; i < 4; i++) {
+		dofi_greeting_arrived(&ia, NUMBER);
+		ck_assert_uint_eq(injects, i);
+		ck_assert_uint_eq(restless(), 0);
+	}
+	ck_assert_uint_eq(proceeds, 1); /* the limit of the handshake stays */
+	conn.state = _i ? DOFI_CONN_ENDING : DOFI_CONN_ESTABLISHED;
+	dofi_greeting_arrived(&ia, NUMBER);
+	ck_assert_uint_eq(injects, 3);
+	ck_assert_uint_eq(ups + downs, 0);
+}
+END_TEST
+
 /* --- this side has offered shared memory, and the peer uses the fabric --- */
 
 START_TEST(a_greeting_takes_the_offer_of_shared_memory_back)
@@ -370,6 +416,8 @@ int main(void)
 	tcase_add_test(tc, a_greeting_for_nobody);
 	tcase_add_test(tc, a_lost_greeting_is_repeated);
 	tcase_add_test(tc, the_accepting_side_repeats_only_what_it_sent);
+	tcase_add_test(tc, a_greeting_without_an_answer_is_repeated);
+	tcase_add_loop_test(tc, a_repeated_greeting_is_answered_again, 0, 2);
 	tcase_add_test(tc, a_greeting_takes_the_offer_of_shared_memory_back);
 	tcase_add_test(tc, a_peer_that_can_not_be_expected_over_the_fabric);
 	tcase_add_loop_test(tc, a_greeting_that_changes_nothing, 0, 5);
