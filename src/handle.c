@@ -29,6 +29,24 @@ static struct datr_lock table_lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static unsigned int table_size = CHUNK_SLOTS;
 static unsigned int last_number;
 
+/* The lock is held for moments only, but a signal handler may fork in such a moment. */
+#define FORK_LOCK_MS 100
+
+static _Thread_local bool at_rest; /* while this thread forks: it holds the lock */
+
+void datr_ia_fork_begin(void)
+{
+	at_rest = datr_lock_for(&table_lock, FORK_LOCK_MS);
+}
+
+void datr_ia_fork_end(bool in_child)
+{
+	if (in_child)
+		datr_lock_renew(&table_lock, PTHREAD_MUTEX_DEFAULT, at_rest);
+	else if (at_rest)
+		datr_unlock(&table_lock);
+}
+
 static struct ia_slot *slot_at(uintptr_t number)
 {
 	struct ia_slot *chunk;

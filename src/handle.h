@@ -27,4 +27,8 @@ bool datr_ia_close_begin(DAT_IA_HANDLE number, DAT_IA_HANDLE *ia_p,
 			 struct datr_provider **provider_p);
 void datr_ia_close_cancel(DAT_IA_HANDLE number);
 
+/* Enclose a fork, as those in registry.h. */
+void datr_ia_fork_begin(void);
+void datr_ia_fork_end(bool in_child);
+
 #endif

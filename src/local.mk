@@ -4,8 +4,8 @@
 lib_LTLIBRARIES += %D%/libdat.la %D%/libdat2.la
 noinst_LIBRARIES += %D%/libdatr1.a %D%/libdatr2.a
 
-datr_sources = %D%/api.c %D%/conf.c %D%/conf.h %D%/dispatch.h %D%/ext.c %D%/ext.h %D%/handle.c \
-	%D%/handle.h %D%/ia.c %D%/list.c %D%/loader.c %D%/loader.h %D%/lock.h %D%/log.c %D%/log.h \
+datr_sources = %D%/api.c %D%/conf.c %D%/conf.h %D%/dispatch.h %D%/ext.c %D%/ext.h %D%/fork.c \
+	%D%/handle.c %D%/handle.h %D%/ia.c %D%/list.c %D%/loader.c %D%/loader.h %D%/lock.h %D%/log.c %D%/log.h \
 	%D%/registry.c %D%/registry.h %D%/search.c %D%/search.h %D%/strerror.c %D%/strerror.h \
 	%D%/variables.def %D%/version.h
 

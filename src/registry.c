@@ -30,6 +30,27 @@ void datr_registry_unlock(void)
 	datr_unlock(&registry_lock);
 }
 
+/* A thread that loads a library holds the lock for a while. */
+#define FORK_LOCK_MS 1000
+
+static _Thread_local bool at_rest; /* while this thread forks: it holds the lock */
+
+void datr_registry_fork_begin(void)
+{
+	at_rest = datr_lock_for(&registry_lock, FORK_LOCK_MS);
+}
+
+void datr_registry_fork_end(bool in_child)
+{
+	if (in_child) {
+		if (!at_rest)
+			loading = NULL; /* the thread that was loading is not here */
+		datr_lock_renew(&registry_lock, PTHREAD_MUTEX_RECURSIVE, at_rest);
+	} else if (at_rest) {
+		datr_unlock(&registry_lock);
+	}
+}
+
 enum datr_match datr_info_match(const DAT_PROVIDER_INFO *have, const DAT_PROVIDER_INFO *want)
 {
 	if (strcmp(have->ia_name, want->ia_name))

@@ -12,6 +12,10 @@
 void datr_registry_lock(void);
 void datr_registry_unlock(void);
 
+/* Enclose a fork. If another thread keeps the lock for too long, the fork goes on without it. */
+void datr_registry_fork_begin(void);
+void datr_registry_fork_end(bool in_child);
+
 /* The default name, which needs no line in dat.conf. NAME-PROVIDER needs none either. */
 #define DATR_DEFAULT_NAME "ofi"
 

@@ -238,6 +238,8 @@ void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
 	atomic_fetch_add(&rec->inits, 1);
 	rec->init_info = *info;
 	strncpy(rec->init_params, params, sizeof(rec->init_params) - 1);
+	if (rec->in_init)
+		rec->in_init(info->ia_name);
 	if (strstr(params, "nested-open"))
 		open_nested();
 	if (!strstr(params, "no-register") && strcmp(info->ia_name, "ofi-no-register") != 0)

@@ -2,7 +2,11 @@
 /* The registry: registrations of providers, and how long their libraries stay loaded. */
 #include <dirent.h>
 #include <malloc.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../../lib/t_hooks.h"
 
@@ -278,6 +282,93 @@ START_TEST(test_provider_that_opens_itself_from_its_init_is_not_found_there)
 }
 END_TEST
 
+/* --- fork --- */
+
+static pthread_t loader;
+static atomic_bool loads, may_go, goes_before_fork;
+
+static void *open_slow(void *arg)
+{
+	(void)arg;
+	must_close(must_open("slow"));
+	return NULL;
+}
+
+static void wait_in_init(const char *ia_name)
+{
+	if (strcmp(ia_name, "slow") != 0)
+		return;
+	atomic_store(&loads, true);
+	while (!atomic_load(&may_go))
+		sched_yield();
+}
+
+/* It runs before the registry's own, which was registered earlier. */
+static void before_fork(void)
+{
+	if (atomic_load(&goes_before_fork))
+		atomic_store(&may_go, true);
+}
+
+/* A child that waits for ever is ended by the signal. */
+static void open_in_child(void)
+{
+	alarm(30);
+	must_close(must_open("ib0"));
+	_exit(0);
+}
+
+static void expect_good_end(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+
+/* Another thread loads a library. It goes on when the fork has begun, or keeps the lock. */
+START_TEST(test_child_opens_ias_while_a_thread_of_its_parent_loads)
+{
+	pid_t pid;
+
+	t_conf(LINE("ib0", "x") LINE("slow", "x"));
+	t_fake.in_init = wait_in_init;
+	ck_assert_int_eq(pthread_atfork(before_fork, NULL, NULL), 0);
+	ck_assert_int_eq(pthread_create(&loader, NULL, open_slow, NULL), 0);
+	while (!atomic_load(&loads))
+		sched_yield();
+	atomic_store(&goes_before_fork, _i == 0);
+	pid = fork();
+	if (!pid)
+		open_in_child();
+	expect_good_end(pid);
+	atomic_store(&may_go, true);
+	ck_assert_int_eq(pthread_join(loader, NULL), 0);
+	must_close(must_open("ib0"));
+}
+END_TEST
+
+static pid_t forked = -1;
+
+static void fork_in_init(const char *ia_name)
+{
+	if (!strcmp(ia_name, "forks"))
+		forked = fork();
+}
+
+START_TEST(test_library_that_forks_while_it_is_loaded)
+{
+	t_conf(LINE("ib0", "x") LINE("forks", "x"));
+	t_fake.in_init = fork_in_init;
+	must_close(must_open("forks"));
+	if (!forked)
+		open_in_child();
+	expect_good_end(forked);
+	must_close(must_open("ib0"));
+}
+END_TEST
+
 /* PRG-17: 400 rounds of opening, failing and closing with 50 descriptors */
 static int num_descriptors(void)
 {
@@ -338,6 +429,8 @@ static void add_tests(Suite *suite)
 	tcase_add_test(tc, test_further_name_of_a_loaded_library_keeps_it_loaded);
 	tcase_add_test(tc, test_provider_may_open_ias_from_its_init);
 	tcase_add_test(tc, test_provider_that_opens_itself_from_its_init_is_not_found_there);
+	tcase_add_loop_test(tc, test_child_opens_ias_while_a_thread_of_its_parent_loads, 0, 2);
+	tcase_add_test(tc, test_library_that_forks_while_it_is_loaded);
 	tcase_add_test(tc, test_rounds_leave_nothing_open);
 }
 
