@@ -92,6 +92,7 @@ unit_tests = \
 	%D%/unit/object/check_ep \
 	%D%/unit/object/check_scratch \
 	%D%/unit/object/check_slab \
+	%D%/unit/fabric/check_info \
 	%D%/unit/fabric/check_mr_cache \
 	%D%/unit/fabric/check_netdev \
 	%D%/unit/fabric/check_descriptors \
@@ -541,6 +542,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_ia_LINK = $(LINK) -Wl,--wrap=dofi_start_thread -Wl,--wrap=dofi_init_lookup \
 	-Wl,--wrap=dofi_ia_choose -Wl,--wrap=dofi_ia_steps_begin -Wl,--wrap=dofi_ia_steps_end \
 	-Wl,--wrap=dofi_stats_start -Wl,--wrap=dofi_stats_closing -Wl,--wrap=dofi_ia_list_remove \
+	-Wl,--wrap=dofi_ia_list_prepare \
 	-Wl,--wrap=dofi_cno_in_agent -Wl,--wrap=dofi_sp_unlisten -Wl,--wrap=dofi_linger_begin_all \
 	-Wl,--wrap=dofi_cr_destroy -Wl,--wrap=dofi_ep_destroy -Wl,--wrap=dofi_srq_destroy \
 	-Wl,--wrap=dofi_sp_destroy -Wl,--wrap=dofi_rmr_destroy -Wl,--wrap=dofi_lmr_destroy \
@@ -574,7 +576,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 	-Wl,--wrap=dofi_cm_exit -Wl,--wrap=dofi_progress_exit -Wl,--wrap=dofi_count_report \
 	-Wl,--wrap=dofi_stats_exit -Wl,--wrap=dofi_stats_fork_child \
 	-Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock -Wl,--wrap=dofi_obj_publish \
-	-Wl,--wrap=dofi_obj_retire -Wl,--wrap=dofi_obj_fork_begin -Wl,--wrap=dofi_obj_fork_end
+	-Wl,--wrap=dofi_obj_retire -Wl,--wrap=dofi_obj_fork_begin -Wl,--wrap=dofi_obj_fork_end \
+	-Wl,--wrap=dofi_setup_begin_for -Wl,--wrap=dofi_setup_end
 %C%_unit_api_check_ia_list_LDADD = $(p2_libs)
 %C%_unit_api_check_ia_steps_SOURCES = %D%/unit/api/check_ia_steps.c $(t_headers)
 %C%_unit_api_check_ia_steps_CPPFLAGS = $(p2_cppflags)
@@ -923,6 +926,10 @@ made_path_wraps = -Wl,--wrap=dofi_remote_write -Wl,--wrap=dofi_remote_read -Wl,-
 	-Wl,--wrap=dofi_peer_find -Wl,--wrap=dofi_peer_closed -Wl,--wrap=dofi_srq_cancel \
 	-Wl,--wrap=dofi_srq_abandon -Wl,--wrap=dofi_engine_drain_cq
 %C%_unit_transport_check_rdm_open_LDADD = $(p2_libs)
+%C%_unit_fabric_check_info_SOURCES = %D%/unit/fabric/check_info.c $(t_headers)
+%C%_unit_fabric_check_info_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_info_LINK = $(LINK) -Wl,--wrap=dofi_thread_time
+%C%_unit_fabric_check_info_LDADD = $(p2_libs)
 %C%_unit_fabric_check_mr_cache_SOURCES = %D%/unit/fabric/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_mr_cache_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_mr_cache_LDADD = $(p2_libs)

@@ -114,6 +114,7 @@ static DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_BOOLEAN thread_safe, DAT_
 	ia = new_ia(name, provider, thread_safe);
 	if (!ia)
 		return DOFI_NO_MEMORY;
+	dofi_ia_list_prepare();
 	ret = begin(ia, ia_params, qlen, async_evd, evd);
 	if (ret != DAT_SUCCESS) {
 		free_ia(ia);

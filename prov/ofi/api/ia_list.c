@@ -4,6 +4,7 @@
 #include "api/counters.h"
 #include "api/stats.h"
 #include "cm/cm.h"
+#include "fabric/info.h"
 #include "object/ia.h"
 #include "progress/progress_thread.h"
 
@@ -13,9 +14,10 @@
 /*
  * The longest waits for a lock, in processor time: of a fork, which may come from a signal handler
  * of the thread that holds the lock, and of a report, so that a program that hangs can be
- * inspected.
+ * inspected. libfabric may look for fabrics for longer than other locks are held.
  */
 #define FORK_LOCK_NS   100000000u
+#define FORK_SETUP_NS  1000000000u
 #define REPORT_LOCK_NS 1000000000u
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -28,10 +30,18 @@ static struct dofi_ia *ia_of(struct dofi_list *node)
 	return DOFI_CONTAINER(node, struct dofi_ia, all);
 }
 
-/* The child walks our lists, so no thread may change them during the fork. */
+static bool setup_at_rest; /* while the process forks: guarded by all_lock */
+
+/*
+ * The child walks our lists, so no thread may change them during the fork. It may open an IA, so no
+ * thread may be inside libfabric's search for fabrics.
+ */
 static void before_fork(void)
 {
+	bool at_rest = dofi_setup_begin_for(FORK_SETUP_NS);
+
 	pthread_mutex_lock(&all_lock);
+	setup_at_rest = at_rest;
 	FOR_ALL_IAS(node)
 	{
 		struct dofi_ia *ia = ia_of(node);
@@ -55,6 +65,8 @@ static void release_after_fork(void)
 		if (ia->at_rest)
 			dofi_unlock(&ia->engine.lock);
 	}
+	if (setup_at_rest)
+		dofi_setup_end();
 	pthread_mutex_unlock(&all_lock);
 }
 
@@ -119,17 +131,29 @@ void dofi_ia_report_all(FILE *out)
 	pthread_mutex_unlock(&all_lock);
 }
 
-static void register_handlers(void)
+static void watch_forks(void)
 {
 	pthread_atfork(before_fork, release_after_fork, after_fork_in_child);
+}
+
+/* Registered late, so that it runs before the handlers of libraries that libfabric has loaded. */
+static void watch_exit(void)
+{
 	atexit(at_exit);
+}
+
+void dofi_ia_list_prepare(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
 }
 
 void dofi_ia_list_add(struct dofi_ia *ia)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, register_handlers);
+	pthread_once(&once, watch_exit);
 	pthread_mutex_lock(&all_lock);
 	dofi_list_add_tail(&all_ias, &ia->all);
 	dofi_obj_publish(&ia->obj, DAT_HANDLE_TYPE_IA);

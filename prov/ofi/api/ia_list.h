@@ -8,6 +8,11 @@
 
 struct dofi_ia;
 
+/*
+ * Called before an IA is opened: if another thread forks meanwhile, the child can still open IAs.
+ */
+void dofi_ia_list_prepare(void);
+
 /* Adds an IA that is open. From now on its handle is valid. */
 void dofi_ia_list_add(struct dofi_ia *ia);
 

@@ -132,42 +132,51 @@ static int spare_descriptors(struct dofi_ia *ia)
 	return ia->quirks & DOFI_QUIRK_LOSES_FDS ? dofi_descriptors_look(DOFI_FDS_OF_AN_IA) : 0;
 }
 
+/* Whether a step is taken while no other IA takes such a step, and no thread forks. */
+enum company {
+	WITH_OTHERS,
+	ALONE_IF_IT_RACES, /* with DOFI_QUIRK_SETUP_RACES */
+	/* libfabric changes its list of fabrics, which fi_getinfo reads, also in a forked child */
+	ALONE,
+};
+
 /* The steps of opening an IA, in this order. Closing takes the reverse order. */
 static const struct step {
 	const char *what;
 	int (*begin)(struct dofi_ia *ia);
 	void (*end)(struct dofi_ia *ia);
-	bool alone; /* with DOFI_QUIRK_SETUP_RACES, while no other IA takes such a step */
+	enum company company;
 } steps[] = {
-	{"finding the key that peers need", find_key, forget_key, false},
-	{"looking for descriptors", spare_descriptors, NULL, false},
-	{"opening the fabric", open_fabric, close_fabric, true},
-	{"choosing variables of libfabric", choose_variables, NULL, false},
-	{"opening the domain", open_domain, close_domain, true},
-	{"turning the cache of keys off", disable_key_cache, NULL, false},
-	{"looking at atomic operations", look_at_atomics, NULL, false},
-	{"opening the event queues", open_eqs, close_eqs, true},
-	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close, true},
-	{"setting up the event engine", dofi_engine_init, dofi_engine_fini, false},
-	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini, false},
-	{"setting up the transport", open_trans, close_trans, true},
-	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini, false},
-	{"setting up the scratch memory", dofi_scratch_open, close_scratch, false},
-	{"setting up the guard byte", dofi_guard_open, dofi_guard_close, false},
-	{"looking at the cache of registrations", dofi_mr_cached_look, NULL, false},
-	{"setting up the credits", dofi_credit_init, dofi_credit_fini, false},
-	{"setting up shared memory between processes", dofi_memory_open, NULL, false},
-	{"setting up the control slots", dofi_ctrl_slots_open, dofi_ctrl_slots_close, false},
-	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini, false},
-	{"setting up wakeups between processes", dofi_wakeup_open, dofi_wakeup_close, false},
-	{"starting the event engine", dofi_progress_start, dofi_progress_stop, false},
+	{"finding the key that peers need", find_key, forget_key, WITH_OTHERS},
+	{"looking for descriptors", spare_descriptors, NULL, WITH_OTHERS},
+	{"opening the fabric", open_fabric, close_fabric, ALONE},
+	{"choosing variables of libfabric", choose_variables, NULL, WITH_OTHERS},
+	{"opening the domain", open_domain, close_domain, ALONE_IF_IT_RACES},
+	{"turning the cache of keys off", disable_key_cache, NULL, WITH_OTHERS},
+	{"looking at atomic operations", look_at_atomics, NULL, WITH_OTHERS},
+	{"opening the event queues", open_eqs, close_eqs, ALONE_IF_IT_RACES},
+	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close, ALONE_IF_IT_RACES},
+	{"setting up the event engine", dofi_engine_init, dofi_engine_fini, WITH_OTHERS},
+	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini, WITH_OTHERS},
+	{"setting up the transport", open_trans, close_trans, ALONE_IF_IT_RACES},
+	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini, WITH_OTHERS},
+	{"setting up the scratch memory", dofi_scratch_open, close_scratch, WITH_OTHERS},
+	{"setting up the guard byte", dofi_guard_open, dofi_guard_close, WITH_OTHERS},
+	{"looking at the cache of registrations", dofi_mr_cached_look, NULL, WITH_OTHERS},
+	{"setting up the credits", dofi_credit_init, dofi_credit_fini, WITH_OTHERS},
+	{"setting up shared memory between processes", dofi_memory_open, NULL, WITH_OTHERS},
+	{"setting up the control slots", dofi_ctrl_slots_open, dofi_ctrl_slots_close, WITH_OTHERS},
+	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini, WITH_OTHERS},
+	{"setting up wakeups between processes", dofi_wakeup_open, dofi_wakeup_close, WITH_OTHERS},
+	{"starting the event engine", dofi_progress_start, dofi_progress_stop, WITH_OTHERS},
 };
 
 #define NSTEPS (sizeof(steps) / sizeof(steps[0]))
 
 static bool goes_alone(const struct dofi_ia *ia, const struct step *step)
 {
-	return step->alone && ia->quirks & DOFI_QUIRK_SETUP_RACES;
+	return step->company == ALONE ||
+	       (step->company == ALONE_IF_IT_RACES && ia->quirks & DOFI_QUIRK_SETUP_RACES);
 }
 
 static int begin_step(struct dofi_ia *ia, const struct step *step)

@@ -2,9 +2,11 @@
 #include "fabric/info.h"
 
 #include "base/addr.h"
+#include "base/clock.h"
 
 #include <pthread.h>
 #include <rdma/fabric.h>
+#include <sched.h>
 
 static pthread_mutex_t setup_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -16,6 +18,19 @@ void dofi_setup_begin(void)
 void dofi_setup_end(void)
 {
 	pthread_mutex_unlock(&setup_lock);
+}
+
+/* On an overloaded host the other thread gets as little of the processors as this one. */
+bool dofi_setup_begin_for(uint64_t ns)
+{
+	uint64_t used = dofi_thread_time() + ns;
+
+	while (pthread_mutex_trylock(&setup_lock)) {
+		if (dofi_thread_time() > used)
+			return false;
+		sched_yield();
+	}
+	return true;
 }
 
 int dofi_getinfo(uint32_t version, const char *node, uint64_t flags, const struct fi_info *hints,

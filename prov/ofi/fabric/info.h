@@ -16,6 +16,9 @@ struct sockaddr_storage;
 void dofi_setup_begin(void);
 void dofi_setup_end(void);
 
+/* As dofi_setup_begin, but tries for that much processor time of this thread. */
+bool dofi_setup_begin_for(uint64_t ns);
+
 /*
  * fi_getinfo, for one thread of the process at a time. *list_p: NULL or owned by the caller, who
  * calls fi_freeinfo.

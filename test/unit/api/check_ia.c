@@ -70,6 +70,7 @@ int __wrap_dofi_ia_steps_begin(struct dofi_ia *of);
 void __wrap_dofi_ia_steps_end(struct dofi_ia *of);
 void __wrap_dofi_stats_start(struct dofi_ia *of);
 void __wrap_dofi_stats_closing(struct dofi_ia *of);
+void __wrap_dofi_ia_list_prepare(void);
 bool __wrap_dofi_ia_list_remove(struct dofi_ia *of);
 bool __real_dofi_ia_list_remove(struct dofi_ia *of);
 bool __wrap_dofi_cno_in_agent(struct dofi_ia *of);
@@ -106,8 +107,16 @@ const DAT_PROVIDER *__wrap_dofi_init_lookup(const char *name, DAT_BOOLEAN thread
 	return strcmp(name, "unknown") ? &provider : NULL;
 }
 
+static bool is_prepared; /* for a fork */
+
+void __wrap_dofi_ia_list_prepare(void)
+{
+	is_prepared = true;
+}
+
 DAT_RETURN __wrap_dofi_ia_choose(struct dofi_ia *of, const char *ia_params)
 {
+	ck_assert(is_prepared);
 	ck_assert_str_eq(ia_params, "words");
 	of->info = found;
 	of->limits.max_evds = of->limits.max_evd_qlen = 64;

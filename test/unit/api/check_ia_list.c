@@ -76,7 +76,8 @@ bool __wrap_dofi_obj_retire(struct dofi_obj *obj, bool only_unused)
 /* --- what the list calls --- */
 
 static char own_order[256], *order = own_order; /* of the calls */
-static int forks_begun, forks_ended;
+static int forks_begun, forks_ended, setups;
+static bool setup_is_free = true;
 static int closed_fds[IAS], exits[IAS], reports[IAS], locked_reports[IAS];
 static uint64_t now;
 
@@ -92,6 +93,8 @@ void __real_dofi_obj_fork_begin(uint64_t ns);
 void __wrap_dofi_obj_fork_begin(uint64_t ns);
 void __real_dofi_obj_fork_end(void);
 void __wrap_dofi_obj_fork_end(void);
+bool __wrap_dofi_setup_begin_for(uint64_t ns);
+void __wrap_dofi_setup_end(void);
 
 /* Time passes while somebody looks at it. */
 uint64_t __wrap_dofi_now(void)
@@ -107,6 +110,7 @@ uint64_t __wrap_dofi_thread_time(void)
 void __wrap_dofi_cm_fork_child(struct dofi_ia *ia)
 {
 	closed_fds[index_of(ia)] += held == 1;
+	ck_assert_int_eq(setups, setup_is_free);
 }
 
 void __wrap_dofi_cm_exit(struct dofi_ia *ia)
@@ -152,6 +156,20 @@ void __wrap_dofi_obj_fork_end(void)
 	__real_dofi_obj_fork_end();
 }
 
+/* No other lock is held: a thread that looks for fabrics may need it. */
+bool __wrap_dofi_setup_begin_for(uint64_t ns)
+{
+	ck_assert_uint_eq(ns, 1000000000);
+	ck_assert_int_eq(held, 0);
+	setups += setup_is_free;
+	return setup_is_free;
+}
+
+void __wrap_dofi_setup_end(void)
+{
+	setups--;
+}
+
 /* --- */
 
 static void setup(void)
@@ -170,6 +188,7 @@ static void setup(void)
 			all[i].others[type].obj.ia = &all[i].ia;
 			dofi_obj_publish(&all[i].others[type].obj, (DAT_HANDLE_TYPE)type);
 		}
+		dofi_ia_list_prepare();
 		dofi_ia_list_add(&all[i].ia);
 		ck_assert_int_eq(held, 0);
 	}
@@ -317,7 +336,7 @@ static int in_child(bool busy)
 	if (!is_free(&all[1].ia.engine.lock) || !is_free(&all[0].ia.obj_lock) ||
 	    !is_free(&all[1].ia.obj_lock))
 		return 6;
-	if (forks_begun != 1 || forks_ended != 1)
+	if (forks_begun != 1 || forks_ended != 1 || setups)
 		return 7; /* it could not open an IA */
 	return 0;
 }
@@ -348,11 +367,34 @@ START_TEST(a_child_has_no_handles)
 	ck_assert_int_eq(closed_fds[0] + closed_fds[1], 0);
 	ck_assert_int_eq(forks_begun, 1);
 	ck_assert_int_eq(forks_ended, 1);
+	ck_assert_int_eq(setups, 0);
 	expect_listed(1, 1);
 	for (int i = 0; i < IAS; i++) {
 		ck_assert(is_free(&all[i].ia.engine.lock));
 		ck_assert(is_free(&all[i].ia.obj_lock));
 	}
+}
+END_TEST
+
+/* Another thread looks for fabrics all the time. */
+START_TEST(a_fork_goes_on_without_the_setup)
+{
+	setup_is_free = false;
+	expect_child(false);
+	ck_assert_int_eq(setups, 0);
+}
+END_TEST
+
+/* Another thread may be opening it. */
+START_TEST(a_fork_before_the_first_ia)
+{
+	dofi_ia_list_prepare();
+	dofi_ia_list_prepare();
+	if (!fork())
+		_exit(0);
+	wait(NULL);
+	ck_assert_int_eq(forks_begun, 1);
+	ck_assert_int_eq(forks_ended, 1);
 }
 END_TEST
 
@@ -431,5 +473,9 @@ int main(void)
 	tcase_add_test(tcase, a_fork_does_not_wait_for_ever);
 	tcase_add_test(tcase, a_fork_does_not_wait_for_itself);
 	tcase_add_test(tcase, an_exit_tells_the_peers);
+	tcase_add_test(tcase, a_fork_goes_on_without_the_setup);
+	tcase = tcase_create("first");
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, a_fork_before_the_first_ia);
 	return t_run(suite);
 }

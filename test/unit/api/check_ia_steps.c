@@ -149,14 +149,16 @@ static void close_it(struct dofi_ia *of)
 
 START_TEST(steps_that_other_threads_must_not_take_meanwhile)
 {
-	const struct step step = {"a test", open_it, close_it, _i & 1};
+	enum company company = (enum company)(_i / 2);
+	const struct step step = {"a test", open_it, close_it, company};
+	bool races = _i & 1, alone = company == ALONE || (company == ALONE_IF_IT_RACES && races);
 
-	ia.quirks = _i & 2 ? DOFI_QUIRK_SETUP_RACES : 0;
+	ia.quirks = races ? DOFI_QUIRK_SETUP_RACES : 0;
 	ck_assert_int_eq(begin_step(&ia, &step), -ENODEV);
-	ck_assert_int_eq(was_alone, _i == 3);
+	ck_assert_int_eq(was_alone, alone);
 	was_alone = false;
 	end_step(&ia, &step);
-	ck_assert_int_eq(was_alone, _i == 3);
+	ck_assert_int_eq(was_alone, alone);
 	ck_assert_int_eq(inside, 0);
 }
 END_TEST
@@ -165,8 +167,15 @@ END_TEST
 START_TEST(no_step_alone_waits_for_a_thread)
 {
 	for (size_t i = 0; i < NSTEPS; i++)
-		ck_assert(!steps[i].alone ||
+		ck_assert(steps[i].company == WITH_OTHERS ||
 			  (steps[i].end != dofi_progress_stop && steps[i].end != dofi_cm_fini));
+}
+END_TEST
+
+START_TEST(a_fabric_is_opened_and_closed_alone)
+{
+	ck_assert_ptr_eq(steps[2].begin, open_fabric);
+	ck_assert_int_eq(steps[2].company, ALONE);
 }
 END_TEST
 
@@ -466,8 +475,9 @@ int main(void)
 	tcase_add_test(tcase, a_device_with_short_queues_has_an_advice);
 	tcase_add_test(tcase, memory_without_a_limit_needs_no_advice);
 	tcase_add_loop_test(tcase, atomic_operations_need_all_layers, 0, 8);
-	tcase_add_loop_test(tcase, steps_that_other_threads_must_not_take_meanwhile, 0, 4);
+	tcase_add_loop_test(tcase, steps_that_other_threads_must_not_take_meanwhile, 0, 6);
 	tcase_add_test(tcase, no_step_alone_waits_for_a_thread);
+	tcase_add_test(tcase, a_fabric_is_opened_and_closed_alone);
 	tcase_add_test(tcase, what_was_opened_is_closed_in_the_reverse_order);
 	tcase_add_loop_test(tcase, a_step_that_fails_leaves_nothing, 0, ALL);
 	tcase_add_test(tcase, some_steps_are_not_for_every_fabric);
