@@ -8,6 +8,7 @@
 #include "fabric/nic.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -18,17 +19,34 @@
 /* The oldest interface that this code is written to. */
 #define OLDEST_API FI_VERSION(1, 17)
 
+/* A socket can listen at such addresses, too, but peers cannot connect to them. */
+static bool is_of_no_host(const struct sockaddr_storage *addr)
+{
+	struct in6_addr ip;
+	bool v4 = dofi_addr_bytes(addr, &ip) == sizeof(struct in_addr);
+
+	return dofi_addr_is_any(addr) ||
+	       (v4 ? (ip.s6_addr[0] & 0xf0) == 0xe0 : IN6_IS_ADDR_MULTICAST(&ip));
+}
+
 /*
- * Whether this host has the address. Asks the kernel: no netdev lists all of 127.0.0.0/8. 0 or an
- * errno.
+ * Whether this host has the address. Asks the kernel: no netdev lists all of 127.0.0.0/8. It lets a
+ * socket listen at a broadcast address, but not connect to it. 0 or an errno.
  */
 static int check_local(const struct sockaddr_storage *addr)
 {
-	int fd = socket(addr->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
+	const struct sockaddr *name = (const struct sockaddr *)addr;
+	socklen_t size = dofi_addr_len(addr);
+	int fd, err;
 
+	if (is_of_no_host(addr))
+		return EADDRNOTAVAIL;
+	fd = socket(addr->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return errno;
-	err = bind(fd, (const struct sockaddr *)addr, dofi_addr_len(addr)) ? errno : 0;
+	err = bind(fd, name, size) ? errno : 0;
+	if (!err && connect(fd, name, size) && errno == EACCES)
+		err = EADDRNOTAVAIL;
 	close(fd);
 	return err;
 }
@@ -141,7 +159,7 @@ int dofi_wish_parse(struct dofi_wish *wish)
 		return 0;
 	if (!dofi_addr_parse(p->addr, &wish->addr)) {
 		DOFI_LOG_E("IA %s: addr=%s is not a numeric IPv4 or IPv6 address such as 192.0.2.1 "
-			   "or fe80::1",
+			   "or fd00::1",
 			   wish->ia_name, p->addr);
 		return -FI_EINVAL;
 	}

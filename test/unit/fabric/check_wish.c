@@ -48,7 +48,9 @@ START_TEST(test_foreign_or_bad_address_is_explained)
 {
 	MACHINE(&tcp_eth0, &tcp_lo);
 	ck_has(none_for("ofi", "addr=203.0.113.77"), "has to be an address of this host");
-	ck_has(none_for("ofi", "addr=localhost"), "not a numeric");
+	/* The address of the example can be used: one of a link can't. */
+	ck_has(none_for("ofi", "addr=localhost"),
+	       "not a numeric IPv4 or IPv6 address such as 192.0.2.1 or fd00::1");
 	ck_has(none_for("ofi", "local_rank=first"), "local_rank=first is not a number");
 }
 END_TEST
@@ -239,6 +241,22 @@ START_TEST(test_bad_words)
 }
 END_TEST
 
+/* A socket can listen there, but peers could not connect. */
+START_TEST(test_addresses_that_name_no_host)
+{
+	static const char *const words[] = {"addr=0.0.0.0",         "addr=::",
+					    "addr=224.0.0.1",       "addr=239.1.2.3",
+					    "addr=127.255.255.255", "addr=255.255.255.255"};
+	int fd = t_capture(STDERR_FILENO);
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		ck_assert_msg(parse(words[i]) == -EADDRNOTAVAIL, "%s", words[i]);
+	ck_assert_int_ne(parse("addr=ff02::1"), 0);
+	ck_has(t_captured(fd), "has to be an address of this host");
+	ck_assert_int_eq(parse("addr=127.255.255.254"), 0);
+}
+END_TEST
+
 /* Then the address's socket is 0. It is closed again. */
 START_TEST(test_address_of_a_program_without_standard_input)
 {
@@ -385,6 +403,7 @@ int main(void)
 	tcase_add_test(tc, test_address_of_a_fabric_without_addresses);
 	tcase_add_test(tc, test_host_without_addresses);
 	tcase_add_test(tc, test_bad_words);
+	tcase_add_test(tc, test_addresses_that_name_no_host);
 	tcase_add_test(tc, test_address_of_a_program_without_standard_input);
 	tcase_add_test(tc, test_address_of_a_process_without_descriptors);
 	tcase_add_test(tc, test_text_of_a_wish);
