@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fabric/facts.h"
 
+#include "fabric/info.h"
+#include "fabric/netdev.h"
 #include "fabric/quirks.h"
 #include "fabric/traits.h"
 
@@ -47,28 +49,24 @@ static bool read_number(const char *folder, const char *device, const char *name
 	       sscanf(text, "%llu", value_p) == 1;
 }
 
-/* A software fabric names its domain after the netdev. */
-static const char *netdev_of(const struct fi_info *info)
-{
-	return strchr(info->domain_attr->name, '/') ? "" : info->domain_attr->name;
-}
-
 /* libfabric 1.17 does not describe the links of tcp; the kernel does. */
 static void find_link(struct dofi_facts *facts, const struct fi_info *info)
 {
 	const struct fi_link_attr *link = info->nic ? info->nic->link_attr : NULL;
+	char netdev[IF_NAMESIZE] = "", state[sizeof(facts->link)];
 	unsigned long long megabits;
-	char state[sizeof(facts->link)];
 
+	/* A software fabric names its domain after the netdev, or after the address's label. */
+	dofi_netdev_of(dofi_info_domain(info), netdev);
 	if (link && link->state != FI_LINK_UNKNOWN)
 		strcpy(facts->link, link->state == FI_LINK_UP ? "up" : "down");
-	else if (read_word("class/net", netdev_of(info), "operstate", state, sizeof(state)))
+	else if (read_word("class/net", netdev, "operstate", state, sizeof(state)))
 		strcpy(facts->link, state);
 	else
 		strcpy(facts->link, "unknown");
 	if (link && link->speed)
 		snprintf(facts->speed, sizeof(facts->speed), "%zu", link->speed);
-	else if (read_number("class/net", netdev_of(info), "speed", &megabits) && megabits)
+	else if (read_number("class/net", netdev, "speed", &megabits) && megabits)
 		snprintf(facts->speed, sizeof(facts->speed), "%llu", megabits * 1000000);
 }
 

@@ -20,6 +20,7 @@ bool dofi_subnet_parse(struct dofi_subnet *subnet, const char *text)
 {
 	char host[DOFI_ADDR_TEXT];
 	size_t length = strcspn(text, "/");
+	unsigned long size;
 	unsigned int bits;
 	char *end;
 
@@ -35,8 +36,9 @@ bool dofi_subnet_parse(struct dofi_subnet *subnet, const char *text)
 		return true;
 	if (!isdigit((unsigned char)text[length + 1]))
 		return false;
-	subnet->size = (unsigned int)strtoul(text + length + 1, &end, 10);
-	return !*end && subnet->size <= bits;
+	size = strtoul(text + length + 1, &end, 10);
+	subnet->size = (unsigned int)size;
+	return !*end && size <= bits;
 }
 
 bool dofi_subnet_has(const struct dofi_subnet *subnet, const struct sockaddr_storage *addr)
@@ -50,6 +52,19 @@ bool dofi_subnet_has(const struct dofi_subnet *subnet, const struct sockaddr_sto
 	for (unsigned int bit = 0; bit < subnet->size; bit++)
 		if ((a.s6_addr[bit / 8] ^ b.s6_addr[bit / 8]) & (0x80 >> bit % 8))
 			return false;
+	return true;
+}
+
+/* --- names --- */
+
+bool dofi_netdev_of(const char *label, char netdev[IF_NAMESIZE])
+{
+	size_t size = strcspn(label, ":");
+
+	if (!size || size >= IF_NAMESIZE || memchr(label, '/', size))
+		return false;
+	memcpy(netdev, label, size);
+	netdev[size] = '\0';
 	return true;
 }
 
@@ -103,10 +118,11 @@ static bool on_hardware(const char *netdev, unsigned int depth)
 	return found;
 }
 
-bool dofi_netdev_is_virtual(const char *netdev)
+bool dofi_netdev_is_virtual(const char *label)
 {
-	return *netdev && strlen(netdev) < IFNAMSIZ && !strchr(netdev, '/') && exists(netdev, "") &&
-	       !on_hardware(netdev, 4);
+	char netdev[IF_NAMESIZE];
+
+	return dofi_netdev_of(label, netdev) && exists(netdev, "") && !on_hardware(netdev, 4);
 }
 
 bool dofi_pci_parse(struct fi_pci_attr *pci, const char *text)
@@ -133,12 +149,13 @@ bool dofi_pci_equal(const struct fi_pci_attr *a, const struct fi_pci_attr *b)
 }
 
 /* The interface of a virtio card lies on a virtio device, whose parent is the PCI device. */
-bool dofi_netdev_pci(const char *netdev, struct fi_pci_attr *pci_p)
+bool dofi_netdev_pci(const char *label, struct fi_pci_attr *pci_p)
 {
 	char path[160], *real, *name;
+	char netdev[IF_NAMESIZE];
 	bool found = false;
 
-	if (!*netdev || strlen(netdev) >= IFNAMSIZ || strchr(netdev, '/'))
+	if (!dofi_netdev_of(label, netdev))
 		return false;
 	snprintf(path, sizeof(path), "%s/class/net/%s/device", dofi_sysfs, netdev);
 	real = realpath(path, NULL);

@@ -5,6 +5,7 @@
 
 #include "base/addr.h"
 
+#include <net/if.h>
 #include <rdma/fabric.h>
 
 /* Addresses that begin with the same bits; size 0: every address. */
@@ -16,6 +17,12 @@ struct dofi_subnet {
 /* "192.0.2.0/24"; an address without a size is a subnet of one. */
 bool dofi_subnet_parse(struct dofi_subnet *subnet, const char *text);
 bool dofi_subnet_has(const struct dofi_subnet *subnet, const struct sockaddr_storage *addr);
+
+/*
+ * Finds the interface of an address's label: "eth0:1", as getifaddrs and libfabric report it, is an
+ * address of eth0. False if no interface can have the name.
+ */
+bool dofi_netdev_of(const char *label, char netdev[IF_NAMESIZE]);
 
 /* Whether this is an address of this host, a loopback address included. */
 bool dofi_netdev_is_ours(const struct sockaddr_storage *addr);
@@ -29,13 +36,14 @@ bool dofi_netdev_has(const char *netdev, const struct sockaddr_storage *addr);
 bool dofi_netdev_host_addr(const struct dofi_subnet *subnet, struct sockaddr_storage *addr_p);
 
 /*
+ * The next two also take a label.
  * Whether the interface neither is hardware nor lies on some, as those of containers, virtual
  * machines and tunnels. False if this is not known.
  */
-bool dofi_netdev_is_virtual(const char *netdev);
+bool dofi_netdev_is_virtual(const char *label);
 
 /* Finds the PCI device below the interface. */
-bool dofi_netdev_pci(const char *netdev, struct fi_pci_attr *pci_p);
+bool dofi_netdev_pci(const char *label, struct fi_pci_attr *pci_p);
 bool dofi_pci_parse(struct fi_pci_attr *pci, const char *text); /* "0000:3b:00.0" or "3b:00.0" */
 bool dofi_pci_equal(const struct fi_pci_attr *a, const struct fi_pci_attr *b);
 /* Whether one of the device's interfaces has an address in the subnet. */

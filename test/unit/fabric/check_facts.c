@@ -79,6 +79,21 @@ START_TEST(the_kernel_describes_the_link_of_a_netdev)
 }
 END_TEST
 
+/* An address has the label eth9:1; a fabric may have no name. */
+START_TEST(a_domain_named_after_an_address)
+{
+	operstate = "up\n";
+	speed = "1000\n";
+	domain_attr.name = (char[]){"eth9:1"};
+	find();
+	ck_assert_str_eq(fact(DAT_OFI_ATTR_LINK), "up");
+	ck_assert_str_eq(fact(DAT_OFI_ATTR_SPEED), "1000000000");
+	domain_attr.name = NULL;
+	find();
+	ck_assert_str_eq(fact(DAT_OFI_ATTR_LINK), "unknown");
+}
+END_TEST
+
 /* Such a name must not lead out of the folder. */
 START_TEST(a_domain_with_a_path_in_its_name_is_no_netdev)
 {
@@ -234,6 +249,7 @@ int main(void)
 	tcase_add_loop_test(tcase, the_kernel_describes_the_link_of_a_netdev, 0,
 			    (int)(sizeof(links) / sizeof(links[0])));
 	tcase_add_test(tcase, a_domain_with_a_path_in_its_name_is_no_netdev);
+	tcase_add_test(tcase, a_domain_named_after_an_address);
 	tcase_add_test(tcase, libfabric_describes_the_link_of_a_device);
 	tcase_add_test(tcase, a_device_whose_link_is_not_known);
 	tcase_add_loop_test(tcase, how_messages_travel, 0, (int)(sizeof(ways) / sizeof(ways[0])));

@@ -168,6 +168,7 @@ START_TEST(subnets)
 					    "192.0.2.0/",
 					    "192.0.2/24",
 					    "192.0.2.0/2x",
+					    "192.0.2.0/4294967304",
 					    "2001:db8::/129",
 					    "/8",
 					    "an-address-that-is-longer-than-any-address-can-be/24"};
@@ -275,6 +276,25 @@ START_TEST(interfaces_on_interfaces)
 }
 END_TEST
 
+/* getifaddrs and libfabric report the labels of addresses: those of virtual servers are on lo. */
+START_TEST(labels_of_addresses)
+{
+	char netdev[IF_NAMESIZE];
+	struct fi_pci_attr pci;
+
+	t_machine_put("devices/pci0000:00/0000:3b:00.0/net/eth0/address", "");
+	t_machine_link("class/net/eth0/device", "devices/pci0000:00/0000:3b:00.0");
+	t_machine_put("class/net/lo", NULL);
+	ck_assert(dofi_netdev_is_virtual("lo:0"));
+	ck_assert(!dofi_netdev_is_virtual("eth0:1"));
+	ck_assert(dofi_netdev_pci("eth0:1", &pci) && pci.bus_id == 0x3b);
+	ck_assert(dofi_netdev_of("eth0.5:a/b", netdev));
+	ck_assert_str_eq(netdev, "eth0.5");
+	ck_assert(!dofi_netdev_of(":1", netdev));
+	ck_assert(!dofi_netdev_of("a/b:1", netdev));
+}
+END_TEST
+
 /* A folder with a name that no interface can have is none. */
 START_TEST(names_of_interfaces)
 {
@@ -313,6 +333,8 @@ static const struct {
 	{"card0", "2001:db8::7", "veth0", "172.17.0.1"},
 	{"veth0", "172.17.0.1", "veth1", "2001:db8::9"},
 	{"veth0", "2001:db8::9", "lo", "127.0.0.1"},
+	{"card0", "192.0.2.7", "lo:0", "198.51.100.1"},
+	{"card0:1", "192.0.2.7", "lo", "198.51.100.1"},
 	{"veth0", "2001:db8::9", "card0", "127.0.0.9"},
 	{"card0", "::1", "lo", "127.0.0.1"},
 	{"lo", "127.0.0.1", "lo", "::1"},
@@ -468,6 +490,7 @@ int main(void)
 	tcase_add_test(tc, virtual_interfaces);
 	tcase_add_test(tc, interfaces_on_interfaces);
 	tcase_add_test(tc, names_of_interfaces);
+	tcase_add_test(tc, labels_of_addresses);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
