@@ -221,7 +221,6 @@ static bool load_old_device(struct dofi_params *p, const char *word, const char 
 {
 	struct sockaddr_storage addr;
 
-	p->provider[0] = '\0';
 	if (!dofi_addr_parse(word, &addr))
 		return set_text(p->domain, find_param("domain"), word, where);
 	p->domain[0] = '\0';
@@ -230,8 +229,7 @@ static bool load_old_device(struct dofi_params *p, const char *word, const char 
 
 /*
  * A word without '=' is one of OFED's old forms, "ib0 0", "192.0.2.1 0" or "mlx5_0 1": a netdev,
- * its address or a device, then a port number. Such a line usually also has its old IA name, which
- * names no provider of libfabric.
+ * its address or a device, then a port number.
  */
 static bool load_old_word(struct dofi_params *p, const char *word, unsigned int nth,
 			  const char *where)
@@ -264,6 +262,17 @@ static bool load_key_value(struct dofi_params *p, char *word, const char *where)
 	return true;
 }
 
+/* Such a line usually has its old IA name, too, which names no provider of libfabric. */
+static bool has_old_word(const char *words)
+{
+	for (size_t size; *(words += strspn(words, BLANKS)); words += size) {
+		size = strcspn(words, BLANKS);
+		if (!memchr(words, '=', size))
+			return true;
+	}
+	return false;
+}
+
 static bool load_words(struct dofi_params *p, char *words, const char *where)
 {
 	unsigned int old_words = 0;
@@ -292,7 +301,8 @@ int dofi_params_load(struct dofi_params *p, const char *name, const char *ia_par
 		DOFI_LOG_E("%s can't be read: out of memory", where);
 		return -ENOMEM;
 	}
-	good = load_environment(p) && load_name(p, name) && load_words(p, words, where);
+	good = load_environment(p) && (has_old_word(words) || load_name(p, name)) &&
+	       load_words(p, words, where);
 	free(words);
 	if (!good)
 		return -EINVAL;

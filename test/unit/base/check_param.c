@@ -123,6 +123,24 @@ START_TEST(test_old_ofed_words_name_a_domain)
 }
 END_TEST
 
+/* Only the name of the IA has no meaning then. */
+START_TEST(test_provider_of_an_old_line)
+{
+	load("ofa-v2-ib0", "ib0 0 provider=verbs");
+	ck_assert_str_eq(p.provider, "verbs");
+	load("ofi-v2-ib0", " provider=tcp\tib0 0");
+	ck_assert_str_eq(p.provider, "tcp");
+	ck_assert_str_eq(p.domain, "ib0");
+	setenv("DAT_OFI_PROVIDER", "net", 1);
+	load("ofi-v2-ib0", "ib0 0");
+	ck_assert_str_eq(p.provider, "net");
+	load("ofi-v2-ib0", "192.0.2.2");
+	ck_assert_str_eq(p.provider, "net");
+	load("ofi-shm", " spin_us=9 ");
+	ck_assert_str_eq(p.provider, "shm");
+}
+END_TEST
+
 /* The name of the IA and variables may have named a domain, which an address replaces. */
 START_TEST(test_an_address_as_an_old_word)
 {
@@ -496,6 +514,7 @@ int main(void)
 	tcase_add_test(tc, test_name_gives_provider_and_domain);
 	tcase_add_test(tc, test_words_override_name_and_environment);
 	tcase_add_test(tc, test_old_ofed_words_name_a_domain);
+	tcase_add_test(tc, test_provider_of_an_old_line);
 	tcase_add_test(tc, test_an_address_as_an_old_word);
 	tcase_add_test(tc, test_other_old_words_are_refused);
 	tcase_add_test(tc, test_unknown_key_warns_with_the_nearest_name);
