@@ -39,6 +39,14 @@ void dofi_api_attrs(DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR *prov_attr)
 
 /* --- calls with other arguments than in 1.2 --- */
 
+/* Errors name arguments by their places in 1.2. From `first` on, the place is one later here. */
+static DAT_RETURN move_arg(DAT_RETURN ret, DAT_RETURN_SUBTYPE first)
+{
+	if (DAT_GET_TYPE(ret) != DAT_INVALID_PARAMETER)
+		return ret;
+	return DAT_GET_SUBTYPE(ret) < (DAT_UINT32)first ? ret : ret + 1;
+}
+
 static DAT_RETURN lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
 			     DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges,
 			     DAT_VA_TYPE va_type, DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *lmr_context,
@@ -49,9 +57,10 @@ static DAT_RETURN lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DES
 		return DOFI_BAD_HANDLE(IA);
 	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
 		return DOFI_BAD_ARG(7);
-	return dofi_lmr_create_based(ia, type, region, length, pz, privileges,
-				     va_type == DAT_VA_TYPE_ZB, lmr, lmr_context, rmr_context,
-				     registered_length, registered_address);
+	return move_arg(dofi_lmr_create_based(ia, type, region, length, pz, privileges,
+					      va_type == DAT_VA_TYPE_ZB, lmr, lmr_context,
+					      rmr_context, registered_length, registered_address),
+			DAT_INVALID_ARG7);
 }
 
 static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr_handle,
@@ -60,6 +69,7 @@ static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr_handle,
 			   DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
 	const struct dofi_lmr *lmr = DOFI_OBJ(lmr_handle, LMR);
+	DAT_RETURN ret;
 
 	if (!DOFI_OBJ(rmr, RMR))
 		return DOFI_BAD_HANDLE(RMR);
@@ -68,8 +78,9 @@ static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr_handle,
 	/* An unbind names no LMR. */
 	if (triplet && triplet->segment_length && (!lmr || lmr->context != triplet->lmr_context))
 		return DOFI_BAD_HANDLE(LMR);
-	return dofi_rmr_bind_based(rmr, triplet, privileges, va_type == DAT_VA_TYPE_ZB, ep, cookie,
-				   flags, context);
+	ret = dofi_rmr_bind_based(rmr, triplet, privileges, va_type == DAT_VA_TYPE_ZB, ep, cookie,
+				  flags, context);
+	return move_arg(move_arg(ret, DAT_INVALID_ARG4), DAT_INVALID_ARG2);
 }
 
 /* --- calls of 2.0 alone --- */

@@ -34,6 +34,7 @@ static const DAT_DTO_COOKIE cookie = {.as_64 = 42};
 /* --- the functions that do the work --- */
 
 static const char *called; /* the latest one */
+static DAT_RETURN result = ANSWER;
 static bool zero_based;
 static uint32_t context;
 static const void *ah_seen;
@@ -98,7 +99,7 @@ DAT_RETURN __wrap_dofi_lmr_create_based(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
 	ck_assert_int_eq(privileges, DAT_MEM_PRIV_LOCAL_READ_FLAG);
 	zero_based = from_zero;
 	called = "lmr_create";
-	return ANSWER;
+	return result;
 }
 
 DAT_RETURN __wrap_dofi_rmr_bind_based(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet,
@@ -112,7 +113,7 @@ DAT_RETURN __wrap_dofi_rmr_bind_based(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET 
 	ck_assert_int_eq(flags, DAT_COMPLETION_SUPPRESS_FLAG);
 	zero_based = from_zero;
 	MARK_EP(of, "rmr_bind");
-	return ANSWER;
+	return result;
 }
 
 DAT_RETURN __wrap_dofi_ep_post_send(DAT_EP_HANDLE of, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -305,6 +306,21 @@ START_TEST(an_lmr_has_virtual_addresses_or_begins_at_0)
 }
 END_TEST
 
+/* The functions count the arguments of DAT 1.2. */
+START_TEST(the_arguments_of_an_lmr_are_counted)
+{
+	result = DOFI_BAD_ARG(6); /* privileges */
+	ck_assert_uint_eq(create_lmr(here.ia, DAT_VA_TYPE_VA), DOFI_BAD_ARG(6));
+	result = DOFI_BAD_ARG(7); /* lmr_handle */
+	ck_assert_uint_eq(create_lmr(here.ia, DAT_VA_TYPE_VA), DOFI_BAD_ARG(8));
+	result = DOFI_BAD_STATE(EP_NOTREADY);
+	ck_assert_uint_eq(create_lmr(here.ia, DAT_VA_TYPE_VA), result);
+	result = DAT_SUCCESS;
+	ck_assert_uint_eq(create_lmr(here.ia, DAT_VA_TYPE_VA), result);
+	expect_called("lmr_create");
+}
+END_TEST
+
 static struct dofi_obj *rmr;
 static struct dofi_lmr *lmr;
 
@@ -336,6 +352,16 @@ START_TEST(a_bind_names_its_lmr_twice)
 	ck_assert(zero_based);
 	ck_assert_uint_eq(bind_with(rmr, NULL, &unbind, DAT_VA_TYPE_VA), ANSWER);
 	ck_assert_uint_eq(bind_with(rmr, NULL, NULL, DAT_VA_TYPE_VA), ANSWER);
+	result = DOFI_BAD_ARG(2); /* triplet */
+	ck_assert_uint_eq(bind_with(rmr, NULL, NULL, DAT_VA_TYPE_VA), DOFI_BAD_ARG(3));
+	result = DOFI_BAD_ARG(3); /* privileges */
+	ck_assert_uint_eq(bind_with(rmr, NULL, NULL, DAT_VA_TYPE_VA), DOFI_BAD_ARG(4));
+	result = DOFI_BAD_ARG(6); /* flags */
+	ck_assert_uint_eq(bind_with(rmr, NULL, NULL, DAT_VA_TYPE_VA), DOFI_BAD_ARG(8));
+	result = DOFI_BAD_ARG(7); /* context */
+	ck_assert_uint_eq(bind_with(rmr, NULL, NULL, DAT_VA_TYPE_VA), DOFI_BAD_ARG(9));
+	result = DAT_SUCCESS;
+	ck_assert_uint_eq(bind_with(rmr, NULL, NULL, DAT_VA_TYPE_VA), DAT_SUCCESS);
 	expect_called("rmr_bind");
 	ck_assert_uint_eq(bind_with(rmr, lmr, &another, DAT_VA_TYPE_VA), DOFI_BAD_HANDLE(LMR));
 	ck_assert_uint_eq(bind_with(rmr, NULL, &triplet, DAT_VA_TYPE_VA), DOFI_BAD_HANDLE(LMR));
@@ -611,6 +637,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, an_lmr_has_virtual_addresses_or_begins_at_0);
+	tcase_add_test(tcase, the_arguments_of_an_lmr_are_counted);
 	tcase_add_test(tcase, a_bind_names_its_lmr_twice);
 	tcase_add_test(tcase, a_send_may_invalidate_a_context);
 	tcase_add_test(tcase, a_cno_may_have_a_descriptor);
