@@ -70,12 +70,39 @@ bool datr_info_equal(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
 
 /* ---- registrations ---- */
 
-static struct datr_provider **provider_find_locked(const DAT_PROVIDER_INFO *info)
+/*
+ * Several lines can have one name, and a program may try one while another one has an open IA. So a
+ * library may register the name for which it is loaded beside those of other lines.
+ */
+static bool stands_beside(const struct datr_provider *provider, const DAT_PROVIDER_INFO *info)
+{
+	datr_assert_locked(&registry_lock);
+	return provider->owner && loading && provider->owner != loading &&
+	       datr_info_equal(&loading->info, info);
+}
+
+/* Where the registration that excludes the new one is, or where the new one belongs. */
+static struct datr_provider **find_conflict_locked(const DAT_PROVIDER_INFO *info)
 {
 	struct datr_provider **link = &providers;
 
 	datr_assert_locked(&registry_lock);
-	while (*link && !datr_info_equal(&(*link)->info, info))
+	while (*link && (!datr_info_equal(&(*link)->info, info) || stands_beside(*link, info)))
+		link = &(*link)->next;
+	return link;
+}
+
+/*
+ * Compares the table, too: a provider that was refused because the name existed must not remove the
+ * first registration.
+ */
+static struct datr_provider **find_own_locked(const DAT_PROVIDER *table,
+					      const DAT_PROVIDER_INFO *info)
+{
+	struct datr_provider **link = &providers;
+
+	datr_assert_locked(&registry_lock);
+	while (*link && ((*link)->table != table || !datr_info_equal(&(*link)->info, info)))
 		link = &(*link)->next;
 	return link;
 }
@@ -99,7 +126,7 @@ DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *table, const DAT_PROVID
 	provider->ia_open = table->ia_open_func;
 
 	datr_lock(&registry_lock);
-	link = provider_find_locked(&key);
+	link = find_conflict_locked(&key);
 	if (*link) {
 		ret = DATR_ERR(DAT_PROVIDER_ALREADY_REGISTERED, DAT_NO_SUBTYPE);
 	} else {
@@ -124,13 +151,9 @@ DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *table, const DAT_PRO
 	if (!info)
 		return DATR_BAD_ARG(2);
 	datr_lock(&registry_lock);
-	link = provider_find_locked(info);
+	link = find_own_locked(table, info);
 	provider = *link;
-	/*
-	 * Compares the table, too: a provider that was refused because the name existed must not
-	 * remove the first registration.
-	 */
-	if (!provider || provider->table != table) {
+	if (!provider) {
 		ret = DATR_BAD_ARG(2);
 	} else if (provider->users) {
 		ret = DATR_ERR(DAT_PROVIDER_IN_USE, DAT_NO_SUBTYPE);

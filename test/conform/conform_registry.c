@@ -479,6 +479,22 @@ START_TEST(REG_030_039_lines_of_one_name_are_tried_in_order)
 }
 END_TEST
 
+/* Also while an IA of a later line is open. */
+START_TEST(REG_030_lines_of_one_name_are_tried_again)
+{
+	DAT_IA_HANDLE ia[3];
+
+	t_conf(LINE("one", "provider=no-such-provider") LINE("one", "%s"), params());
+	for (int i = 0; i < 3; i++)
+		t_ok(open_safe("one", DAT_FALSE, &ia[i]));
+	t_ok(dat_ia_close(ia[1], DAT_CLOSE_ABRUPT_FLAG));
+	t_ok(open_safe("one", DAT_FALSE, &ia[1]));
+	for (int i = 0; i < 3; i++)
+		t_ok(dat_ia_close(ia[i], DAT_CLOSE_ABRUPT_FLAG));
+	t_ok(open_name("one"));
+}
+END_TEST
+
 START_TEST(REG_032_033_041_override_names_the_file)
 {
 	/* The provider gets the parameters: only with them it finds the device. */
@@ -594,6 +610,7 @@ Suite *conform_registry(void)
 	tc = tcase_create("dat_conf");
 	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, REG_030_039_lines_of_one_name_are_tried_in_order);
+	tcase_add_test(tc, REG_030_lines_of_one_name_are_tried_again);
 	tcase_add_test(tc, REG_032_033_041_override_names_the_file);
 	tcase_add_test(tc, REG_034_035_comments_and_quotes);
 	tcase_add_test(tc, REG_036_042_versions_side_by_side);

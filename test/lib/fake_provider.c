@@ -14,7 +14,7 @@
 struct fake_name {
 	DAT_PROVIDER table;
 	DAT_PROVIDER_INFO info;
-	DAT_PROVIDER_INFO loaded_for;
+	const DAT_PROVIDER_INFO *loaded_for;
 	char params[512];
 	bool used;
 };
@@ -70,6 +70,10 @@ static DAT_RETURN fake_ia_open(const DAT_NAME_PTR ia_name, DAT_COUNT qlen,
 	struct t_fake_object *object;
 
 	atomic_fetch_add(&rec->opens, 1);
+	if (rec->failures) {
+		rec->failures--;
+		return T_ERR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
+	}
 	if (!name)
 		return T_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 	if (has_word(name, "fail-open"))
@@ -210,7 +214,8 @@ static void name_register(const DAT_PROVIDER_INFO *info, const char *ia_name, co
 	while (name->used)
 		name++;
 	name->used = true;
-	name->info = name->loaded_for = *info;
+	name->info = *info;
+	name->loaded_for = info;
 	strcpy(name->info.ia_name, ia_name);
 	strncpy(name->params, params, sizeof(name->params) - 1);
 	table_fill(&name->table, name->info.ia_name);
@@ -252,7 +257,7 @@ void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 {
 	atomic_fetch_add(&record()->finis, 1);
 	for (struct fake_name *name = names; name < names + MAX_NAMES; name++) {
-		if (!name->used || memcmp(&name->loaded_for, info, sizeof(*info)))
+		if (!name->used || name->loaded_for != info)
 			continue;
 		if (!strstr(name->params, "no-remove"))
 			dat_registry_remove_provider(&name->table, &name->info);

@@ -27,6 +27,7 @@ struct t_fake_record {
 	atomic_int opens;
 	atomic_int closes;
 	atomic_int ext_ops;
+	atomic_int failures;                  /* so many of the next opens fail */
 	void (*in_init)(const char *ia_name); /* init calls it; NULL: nothing */
 	/* The arguments of the last call; not recorded in tests with threads. */
 	DAT_RETURN register_ret;

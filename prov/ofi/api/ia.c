@@ -92,8 +92,8 @@ static DAT_RETURN begin(struct dofi_ia *ia, const char *ia_params, DAT_COUNT qle
 	return dat_ret;
 }
 
-static DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_BOOLEAN thread_safe, DAT_COUNT qlen,
-			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *handle_p)
+static DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_BOOLEAN thread_safe, unsigned int nth,
+			  DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *handle_p)
 {
 	const DAT_PROVIDER *provider;
 	const char *ia_params;
@@ -108,7 +108,7 @@ static DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_BOOLEAN thread_safe, DAT_
 		return ret;
 	if (!handle_p)
 		return DOFI_BAD_ARG(4);
-	provider = dofi_init_lookup(name, thread_safe, &ia_params);
+	provider = dofi_init_lookup(name, thread_safe, nth, &ia_params);
 	if (!provider)
 		return DOFI_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 	ia = new_ia(name, provider, thread_safe);
@@ -129,13 +129,38 @@ static DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_BOOLEAN thread_safe, DAT_
 DAT_RETURN dofi_ia_open(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_HANDLE *ia)
 {
-	return open_ia(name, DAT_FALSE, async_qlen, async_evd, ia);
+	return open_ia(name, DAT_FALSE, 0, async_qlen, async_evd, ia);
 }
 
-DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT async_qlen,
-				   DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia)
+#define OPEN(function, thread_safe, nth)                                         \
+	static DAT_RETURN function(const DAT_NAME_PTR name, DAT_COUNT qlen,      \
+				   DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia) \
+	{                                                                        \
+		return open_ia(name, (thread_safe), (nth), qlen, async_evd, ia); \
+	}
+#define OPEN_BOTH(nth)                        \
+	OPEN(open_plain##nth, DAT_FALSE, nth) \
+	OPEN(open_safe##nth, DAT_TRUE, nth)
+
+OPEN(open_safe0, DAT_TRUE, 0)
+OPEN_BOTH(1)
+OPEN_BOTH(2)
+OPEN_BOTH(3)
+OPEN_BOTH(4)
+OPEN_BOTH(5)
+OPEN_BOTH(6)
+OPEN_BOTH(7)
+
+DAT_IA_OPEN_FUNC dofi_ia_open_of(DAT_BOOLEAN thread_safe, unsigned int nth)
 {
-	return open_ia(name, DAT_TRUE, async_qlen, async_evd, ia);
+	static const DAT_IA_OPEN_FUNC functions[][DOFI_IA_LINES] = {
+		{dofi_ia_open, open_plain1, open_plain2, open_plain3, open_plain4, open_plain5,
+		 open_plain6, open_plain7},
+		{open_safe0, open_safe1, open_safe2, open_safe3, open_safe4, open_safe5, open_safe6,
+		 open_safe7},
+	};
+
+	return functions[thread_safe ? 1 : 0][nth];
 }
 
 /* --- dat_ia_close --- */

@@ -9,10 +9,10 @@ DAT_RETURN dofi_ia_open(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_H
 			DAT_IA_HANDLE *ia);
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
 /*
- * The same for an IA name that was registered as thread safe; a registry can't tell us otherwise
- * which one is opened.
+ * The same for other registrations of an IA name: one that is thread safe, and those of further
+ * lines of dat.conf. A registry can't tell us otherwise which one is opened.
  */
-DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT async_qlen,
-				   DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia);
+#define DOFI_IA_LINES 8
+DAT_IA_OPEN_FUNC dofi_ia_open_of(DAT_BOOLEAN thread_safe, unsigned int nth);
 
 #endif

@@ -25,16 +25,19 @@
 typedef DAT_RETURN (*registry_fn)(const DAT_PROVIDER *provider, const DAT_PROVIDER_INFO *info);
 
 /*
- * An IA name with its own table: registries find the name again, when an IA is closed, by the
- * table's device_name. Never freed, as handles point to it; a name that comes again with the same
- * parameters finds it here.
+ * A line of dat.conf with its own table: registries find the name again, when an IA is closed, by
+ * the table's device_name. Never freed, as handles point to it; a line that comes again finds it
+ * here. Several lines of one name may be registered at the same time: one has an open IA, and
+ * another is tried.
  */
 struct entry {
 	struct entry *next;
 	DAT_PROVIDER provider;
 	DAT_PROVIDER_INFO info;
 	char *ia_params;
+	const DAT_PROVIDER_INFO *line; /* what the registry calls it; only compared */
 	bool registered;
+	unsigned int nth; /* while it is registered: selects the function that opens it */
 };
 
 static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -86,12 +89,46 @@ static bool find_registry(const void *address)
 
 /* --- entries --- */
 
-/* ia_params NULL: the registered entry; else the one made for these parameters. */
-static struct entry *find_entry(const char *ia_name, DAT_BOOLEAN thread_safe, const char *ia_params)
+static bool has_name(const struct entry *e, const char *ia_name, DAT_BOOLEAN thread_safe)
+{
+	return !strcmp(e->info.ia_name, ia_name) && !e->info.is_thread_safe == !thread_safe;
+}
+
+static struct entry *find_nth(const char *ia_name, DAT_BOOLEAN thread_safe, unsigned int nth)
 {
 	for (struct entry *e = entries; e; e = e->next)
-		if (!strcmp(e->info.ia_name, ia_name) && !e->info.is_thread_safe == !thread_safe &&
-		    (ia_params ? !strcmp(e->ia_params, ia_params) : e->registered))
+		if (e->registered && e->nth == nth && has_name(e, ia_name, thread_safe))
+			return e;
+	return NULL;
+}
+
+/*
+ * The registered entry of a line; NULL if the registry has refused the line. Any one of its name if
+ * the registry calls it otherwise now.
+ */
+static struct entry *find_line(const DAT_PROVIDER_INFO *line)
+{
+	struct entry *other = NULL;
+	bool known = false;
+
+	for (struct entry *e = entries; e; e = e->next) {
+		if (!has_name(e, line->ia_name, line->is_thread_safe))
+			continue;
+		if (e->registered && e->line == line)
+			return e;
+		known |= e->line == line;
+		if (e->registered)
+			other = e;
+	}
+	return known ? NULL : other;
+}
+
+/* An entry that was made for these parameters and is not registered now. */
+static struct entry *find_unused(const DAT_PROVIDER_INFO *info, const char *ia_params)
+{
+	for (struct entry *e = entries; e; e = e->next)
+		if (!e->registered && !strcmp(e->ia_params, ia_params) &&
+		    has_name(e, info->ia_name, info->is_thread_safe))
 			return e;
 	return NULL;
 }
@@ -110,49 +147,80 @@ static struct entry *new_entry(const DAT_PROVIDER_INFO *info, const char *ia_par
 	e->info = *info;
 	e->provider = dofi_provider;
 	e->provider.device_name = e->info.ia_name;
-	if (info->is_thread_safe)
-		e->provider.ia_open_func = dofi_ia_open_threadsafe;
 	e->next = entries;
 	entries = e;
 	return e;
 }
 
-/* The registered entry of that name, or one that can be registered. NULL: out of memory. */
-static struct entry *entry_for(const DAT_PROVIDER_INFO *info, const char *ia_params)
+/* Marks the entry as registered. False if as many lines of the name are registered already. */
+static bool take_number(struct entry *e, const DAT_PROVIDER_INFO *line)
 {
-	struct entry *e;
+	unsigned int nth = 0;
 
-	pthread_mutex_lock(&entries_lock);
-	e = find_entry(info->ia_name, info->is_thread_safe, NULL);
-	if (!e)
-		e = find_entry(info->ia_name, info->is_thread_safe, ia_params);
-	if (!e)
-		e = new_entry(info, ia_params);
-	pthread_mutex_unlock(&entries_lock);
-	return e;
+	while (nth < DOFI_IA_LINES && find_nth(line->ia_name, line->is_thread_safe, nth))
+		nth++;
+	if (nth == DOFI_IA_LINES)
+		return false;
+	e->provider.ia_open_func = dofi_ia_open_of(line->is_thread_safe, nth);
+	e->line = line;
+	e->nth = nth;
+	e->registered = true;
+	return true;
 }
 
 /*
- * Registers the name. If it is registered, this changes nothing, unless the program has removed it
+ * The entry of the line, which is marked as registered, and whether it was registered before. NULL,
+ * after a message: it can't be registered.
+ */
+static struct entry *entry_for(const DAT_PROVIDER_INFO *info, const char *ia_params, bool *before_p)
+{
+	const char *why = NULL;
+	struct entry *e;
+
+	pthread_mutex_lock(&entries_lock);
+	e = find_line(info);
+	*before_p = e && e->line == info;
+	if (!*before_p) {
+		e = find_unused(info, ia_params);
+		if (!e)
+			e = new_entry(info, ia_params);
+		why = !e                      ? "out of memory"
+		      : !take_number(e, info) ? "too many lines of its name are in use"
+					      : NULL;
+	}
+	pthread_mutex_unlock(&entries_lock);
+	if (why)
+		DOFI_LOG_E("IA %s can't be offered to the registry: %s", info->ia_name, why);
+	return why ? NULL : e;
+}
+
+/* Whether another line of ours has the name: some registries take one line of a name at a time. */
+static bool take_back(struct entry *e)
+{
+	bool other;
+
+	pthread_mutex_lock(&entries_lock);
+	e->registered = false;
+	other = find_line(&e->info);
+	pthread_mutex_unlock(&entries_lock);
+	return other;
+}
+
+/*
+ * Registers the line. If it is registered, this changes nothing, unless the program has removed it
  * from the registry (REG-022). The registry may call dat_provider_init with its lock held, so it is
  * called without ours. Entries are never freed.
  */
 static void add_entry(const DAT_PROVIDER_INFO *info, const char *ia_params)
 {
-	struct entry *e = entry_for(info, ia_params);
-	bool registered;
+	bool before;
+	struct entry *e = entry_for(info, ia_params, &before);
 	DAT_RETURN ret;
 
-	if (!e) {
-		DOFI_LOG_E("IA %s can't be offered to the registry: out of memory", info->ia_name);
+	if (!e)
 		return;
-	}
 	ret = registry.add(&e->provider, &e->info);
-	pthread_mutex_lock(&entries_lock);
-	e->registered |= ret == DAT_SUCCESS;
-	registered = e->registered;
-	pthread_mutex_unlock(&entries_lock);
-	if (!registered)
+	if (ret != DAT_SUCCESS && !before && !take_back(e))
 		DOFI_LOG_E("IA %s: the registry refuses to offer it (DAT_RETURN 0x%x)%s",
 			   info->ia_name, ret,
 			   DAT_GET_TYPE(ret) == DAT_PROVIDER_ALREADY_REGISTERED
@@ -161,13 +229,13 @@ static void add_entry(const DAT_PROVIDER_INFO *info, const char *ia_params)
 				   : "");
 }
 
-const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_safe,
+const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_safe, unsigned int nth,
 				     const char **ia_params_p)
 {
 	struct entry *e;
 
 	pthread_mutex_lock(&entries_lock);
-	e = find_entry(ia_name, thread_safe, NULL);
+	e = find_nth(ia_name, thread_safe, nth);
 	pthread_mutex_unlock(&entries_lock);
 	if (!e)
 		return NULL;
@@ -212,7 +280,7 @@ EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 	if (!info)
 		return;
 	pthread_mutex_lock(&entries_lock);
-	e = find_entry(info->ia_name, info->is_thread_safe, NULL);
+	e = find_line(info);
 	if (e)
 		e->registered = false;
 	pthread_mutex_unlock(&entries_lock);

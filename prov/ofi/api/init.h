@@ -6,11 +6,11 @@
 #include "base/dat_api.h"
 
 /*
- * Returns the table registered for an IA name, and its parameters; NULL if the name is not ours. An
- * IA and all its objects begin with this pointer. Table and parameters exist as long as the
- * process.
+ * Returns the table of the nth registration of an IA name, and its parameters; NULL if there is
+ * none. An IA and all its objects begin with this pointer. Table and parameters exist as long as
+ * the process.
  */
-const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_safe,
+const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_safe, unsigned int nth,
 				     const char **ia_params_p);
 
 #endif

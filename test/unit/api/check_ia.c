@@ -64,7 +64,7 @@ static const struct dofi_ia *stats_of;
 #define SAY(word) strcat(order, word " ")
 
 const DAT_PROVIDER *__wrap_dofi_init_lookup(const char *name, DAT_BOOLEAN thread_safe,
-					    const char **params_p);
+					    unsigned int nth, const char **params_p);
 DAT_RETURN __wrap_dofi_ia_choose(struct dofi_ia *of, const char *ia_params);
 int __wrap_dofi_ia_steps_begin(struct dofi_ia *of);
 void __wrap_dofi_ia_steps_end(struct dofi_ia *of);
@@ -99,10 +99,13 @@ void *__real_dofi_obj_alloc(struct dofi_ia *of, const DAT_PROVIDER *table, DAT_H
 void __wrap_dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
 void __real_dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
 
+static unsigned int nth_seen;
+
 const DAT_PROVIDER *__wrap_dofi_init_lookup(const char *name, DAT_BOOLEAN thread_safe,
-					    const char **params_p)
+					    unsigned int nth, const char **params_p)
 {
 	thread_safe_seen = thread_safe;
+	nth_seen = nth;
 	*params_p = "words";
 	return strcmp(name, "unknown") ? &provider : NULL;
 }
@@ -425,7 +428,7 @@ START_TEST(an_ia_knows_whether_threads_share_it)
 	ck_assert_int_eq(((struct dofi_ia *)handle)->thread_safe_asked, DAT_FALSE);
 	ck_assert_ptr_eq(stats_of, handle);
 	ck_assert_uint_eq(dofi_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
-	ck_assert_uint_eq(dofi_ia_open_threadsafe(name, 4, &async, &handle), DAT_SUCCESS);
+	ck_assert_uint_eq(dofi_ia_open_of(DAT_TRUE, 0)(name, 4, &async, &handle), DAT_SUCCESS);
 	ck_assert_int_eq(thread_safe_seen, DAT_TRUE);
 	ck_assert_int_eq(((struct dofi_ia *)handle)->thread_safe_asked, DAT_TRUE);
 	ck_assert_uint_eq(dofi_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);

@@ -193,31 +193,48 @@ static DAT_PROVIDER_INFO info_of(const char *name, DAT_BOOLEAN thread_safe)
 	return info;
 }
 
+/* Lines of the registry: each has an address of its own. */
+static DAT_PROVIDER_INFO lines[DOFI_IA_LINES + 1];
+
+static void offer_line(unsigned int line, const char *name, DAT_BOOLEAN thread_safe,
+		       const char *ia_params)
+{
+	lines[line] = info_of(name, thread_safe);
+	dat_provider_init(&lines[line], ia_params);
+	ck_assert_int_eq(held, 0);
+}
+
+static void withdraw_line(unsigned int line, const char *name, DAT_BOOLEAN thread_safe)
+{
+	lines[line] = info_of(name, thread_safe);
+	dat_provider_fini(&lines[line]);
+	ck_assert_int_eq(held, 0);
+}
+
 static void offer(const char *name, DAT_BOOLEAN thread_safe, const char *ia_params)
 {
-	DAT_PROVIDER_INFO info = info_of(name, thread_safe);
-
-	dat_provider_init(&info, ia_params);
-	ck_assert_int_eq(held, 0);
+	offer_line(0, name, thread_safe, ia_params);
 }
 
 static void withdraw(const char *name, DAT_BOOLEAN thread_safe)
 {
-	DAT_PROVIDER_INFO info = info_of(name, thread_safe);
-
-	dat_provider_fini(&info);
-	ck_assert_int_eq(held, 0);
+	withdraw_line(0, name, thread_safe);
 }
 
 /* The parameters of a name that is offered; NULL for others. */
-static const char *params_of(const char *name, DAT_BOOLEAN thread_safe)
+static const char *params_of_nth(const char *name, DAT_BOOLEAN thread_safe, unsigned int nth)
 {
 	const char *ia_params = NULL;
-	const DAT_PROVIDER *provider = dofi_init_lookup(name, thread_safe, &ia_params);
+	const DAT_PROVIDER *provider = dofi_init_lookup(name, thread_safe, nth, &ia_params);
 
 	ck_assert_int_eq(held, 0);
 	ck_assert_int_eq(provider != NULL, ia_params != NULL);
 	return ia_params;
+}
+
+static const char *params_of(const char *name, DAT_BOOLEAN thread_safe)
+{
+	return params_of_nth(name, thread_safe, 0);
 }
 
 /* --- the registry --- */
@@ -294,14 +311,14 @@ START_TEST(a_name_is_offered_with_a_table_of_its_own)
 	ck_assert_ptr_ne(reg.provider, plain);
 	ck_assert_int_eq(reg.info->is_thread_safe, DAT_TRUE);
 	ck_assert_ptr_eq(reg.provider->device_name, reg.info->ia_name);
-	ck_assert(reg.provider->ia_open_func == dofi_ia_open_threadsafe);
+	ck_assert(reg.provider->ia_open_func == dofi_ia_open_of(DAT_TRUE, 0));
 	ck_assert_str_eq(params_of("a name", DAT_FALSE), "words");
 	ck_assert_str_eq(params_of("a name", DAT_TRUE), "");
 	ck_assert_ptr_null(params_of("another", DAT_FALSE));
 }
 END_TEST
 
-/* As long as it is offered, its first parameters count. */
+/* A registry may refuse further lines of a name that it has. */
 START_TEST(a_name_that_comes_again_has_the_same_table)
 {
 	const DAT_PROVIDER *first;
@@ -311,9 +328,12 @@ START_TEST(a_name_that_comes_again_has_the_same_table)
 	offer("another", DAT_FALSE, "words");
 	ck_assert_ptr_ne(reg.provider, first);
 	reg.ret = DOFI_ERR(DAT_PROVIDER_ALREADY_REGISTERED, 0);
-	offer("a name", DAT_FALSE, "other words");
-	ck_assert_ptr_eq(reg.provider, first);
+	offer_line(1, "a name", DAT_FALSE, "other words");
+	ck_assert_ptr_ne(reg.provider, first);
 	ck_assert_str_eq(params_of("a name", DAT_FALSE), "words");
+	ck_assert_ptr_null(params_of_nth("a name", DAT_FALSE, 1));
+	withdraw_line(1, "a name", DAT_FALSE); /* the registry may end it all the same */
+	ck_assert_int_eq(reg.removes, 0);
 	withdraw("a name", DAT_FALSE);
 	ck_assert_int_eq(reg.removes, 1);
 	ck_assert_ptr_eq(reg.provider, first);
@@ -327,6 +347,61 @@ START_TEST(a_name_that_comes_again_has_the_same_table)
 	offer("a name", DAT_FALSE, "words");
 	ck_assert_ptr_eq(reg.provider, first); /* tables are never freed, so they are used again */
 	ck_assert_str_eq(params_of("a name", DAT_FALSE), "words");
+}
+END_TEST
+
+/* One of them has an open IA, while another one is tried. */
+START_TEST(lines_of_one_name)
+{
+	const DAT_PROVIDER *second;
+
+	offer_line(0, "a name", DAT_FALSE, "first");
+	offer_line(1, "a name", DAT_FALSE, "second");
+	second = reg.provider;
+	ck_assert(second->ia_open_func == dofi_ia_open_of(DAT_FALSE, 1));
+	ck_assert_str_eq(params_of_nth("a name", DAT_FALSE, 0), "first");
+	ck_assert_str_eq(params_of_nth("a name", DAT_FALSE, 1), "second");
+	offer_line(2, "a name", DAT_TRUE, "second");
+	ck_assert(reg.provider->ia_open_func == dofi_ia_open_of(DAT_TRUE, 0));
+	withdraw_line(0, "a name", DAT_FALSE);
+	ck_assert_ptr_ne(reg.provider, second);
+	ck_assert_ptr_null(params_of_nth("a name", DAT_FALSE, 0));
+	ck_assert_str_eq(params_of_nth("a name", DAT_FALSE, 1), "second");
+	offer_line(3, "a name", DAT_FALSE, "second"); /* the same parameters */
+	ck_assert_ptr_ne(reg.provider, second);
+	ck_assert(reg.provider->ia_open_func == dofi_ia_open_of(DAT_FALSE, 0));
+	withdraw_line(1, "a name", DAT_FALSE);
+	ck_assert_ptr_eq(reg.provider, second);
+	ck_assert_str_eq(params_of_nth("a name", DAT_FALSE, 0), "second");
+	/* A registry that calls the line otherwise now. */
+	withdraw_line(4, "a name", DAT_FALSE);
+	ck_assert_int_eq(reg.removes, 3);
+	ck_assert_ptr_null(params_of_nth("a name", DAT_FALSE, 0));
+	ck_assert_str_eq(params_of_nth("a name", DAT_TRUE, 0), "second");
+}
+END_TEST
+
+START_TEST(too_many_lines_of_one_name)
+{
+	int said = t_capture(STDERR_FILENO);
+	unsigned int i;
+
+	for (i = 0; i < DOFI_IA_LINES; i++) {
+		offer_line(i, "a name", DAT_FALSE, "words");
+		ck_assert(reg.provider->ia_open_func == dofi_ia_open_of(DAT_FALSE, i));
+		for (unsigned int j = 0; j < i; j++)
+			ck_assert(reg.provider->ia_open_func != dofi_ia_open_of(DAT_FALSE, j) &&
+				  reg.provider->ia_open_func != dofi_ia_open_of(DAT_TRUE, j));
+	}
+	ck_assert_str_eq(t_captured(said), "");
+	offer_line(i, "a name", DAT_FALSE, "words");
+	ck_assert_ptr_nonnull(strstr(t_captured(said),
+				     "IA a name can't be offered to the registry: "
+				     "too many lines of its name are in use"));
+	ck_assert_int_eq(reg.adds, DOFI_IA_LINES);
+	withdraw_line(3, "a name", DAT_FALSE);
+	offer_line(i, "a name", DAT_FALSE, "words");
+	ck_assert(reg.provider->ia_open_func == dofi_ia_open_of(DAT_FALSE, 3));
 }
 END_TEST
 
@@ -437,6 +512,8 @@ int main(void)
 	tcase_add_test(tcase, a_registry_may_not_number_ias);
 	tcase_add_test(tcase, a_name_is_offered_with_a_table_of_its_own);
 	tcase_add_test(tcase, a_name_that_comes_again_has_the_same_table);
+	tcase_add_test(tcase, lines_of_one_name);
+	tcase_add_test(tcase, too_many_lines_of_one_name);
 	tcase_add_test(tcase, only_a_name_that_is_offered_is_withdrawn);
 	tcase_add_loop_test(tcase, a_registry_may_refuse_a_name, 0, 2);
 	tcase_add_test(tcase, a_name_that_is_offered_again_is_no_error);

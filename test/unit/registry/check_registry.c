@@ -43,6 +43,29 @@ START_TEST(test_second_provider_of_a_name_is_refused)
 END_TEST
 
 /* REG-003 */
+/* The IA of one line is open while another line is tried. REG-030 */
+START_TEST(test_lines_of_a_name_are_registered_beside_each_other)
+{
+	DAT_IA_HANDLE first, second;
+
+	t_conf(LINE("ib0", "x") LINE("ib0", "y"));
+	first = must_open("ib0");
+	t_fake.failures = 1;
+	second = must_open("ib0");
+	ck_assert_uint_eq(t_fake.register_ret, DAT_SUCCESS);
+	ck_assert_str_eq(t_fake.init_params, "y");
+	assert_loads(2, 0);
+	/* The program itself can't have the name. */
+	ck_assert_uint_eq(dat_registry_add_provider(&other_table, &t_fake.init_info),
+			  T_ERR(DAT_PROVIDER_ALREADY_REGISTERED, DAT_NO_SUBTYPE));
+	must_close(second);
+	assert_loads(2, 1);
+	must_close(must_open("ib0"));
+	must_close(first);
+	assert_loads(2, 2);
+}
+END_TEST
+
 START_TEST(test_other_versions_and_safety_are_other_registrations)
 {
 	must_add("own", MAJOR, MINOR, DAT_FALSE);
@@ -411,6 +434,7 @@ static void add_tests(Suite *suite)
 
 	tcase_add_test(tc, test_added_provider_is_found_until_it_is_removed);
 	tcase_add_test(tc, test_second_provider_of_a_name_is_refused);
+	tcase_add_test(tc, test_lines_of_a_name_are_registered_beside_each_other);
 	tcase_add_test(tc, test_other_versions_and_safety_are_other_registrations);
 	tcase_add_test(tc, test_registration_checks_its_arguments);
 	tcase_add_test(tc, test_provider_of_an_open_ia_stays);
