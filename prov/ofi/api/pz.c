@@ -15,6 +15,14 @@ static bool is_taken(const struct dofi_ia *ia, uint16_t number)
 	return false;
 }
 
+/* While the counter has 16 bits, no number was given out before: it does not return there. */
+static void count_up(struct dofi_ia *ia)
+{
+	dofi_assert_held(&ia->obj_lock);
+	if (!++ia->next_pz)
+		ia->next_pz = UINT16_MAX + 1u;
+}
+
 /* Counts up, so that a freed number is not used again soon, and skips numbers in use. */
 static bool take_number(struct dofi_ia *ia, uint16_t *number_p)
 {
@@ -23,8 +31,9 @@ static bool take_number(struct dofi_ia *ia, uint16_t *number_p)
 	dofi_lock(&ia->obj_lock);
 	ok = ia->counts[DAT_HANDLE_TYPE_PZ] <= UINT16_MAX;
 	while (ok && ia->next_pz > UINT16_MAX && is_taken(ia, (uint16_t)ia->next_pz))
-		ia->next_pz++;
-	*number_p = (uint16_t)ia->next_pz++;
+		count_up(ia);
+	*number_p = (uint16_t)ia->next_pz;
+	count_up(ia);
 	dofi_unlock(&ia->obj_lock);
 	return ok;
 }

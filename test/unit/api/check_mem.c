@@ -341,6 +341,30 @@ START_TEST(test_lmr_free_ends_all_use)
 }
 END_TEST
 
+/* --- PZs --- */
+
+/* After four thousand millions of them, too, no number stands for two. */
+START_TEST(test_the_counter_of_pzs_begins_again)
+{
+	DAT_PZ_HANDLE others[4];
+
+	ck_assert_uint_eq(((struct dofi_pz *)pz)->number, 0);
+	ia->next_pz = UINT32_MAX - _i;
+	for (int i = 0; i < 4; i++)
+		t_ok(dofi_pz_create(ia, &others[i]));
+	for (int i = 0; i < 4; i++) {
+		ck_assert_uint_ne(((struct dofi_pz *)others[i])->number, 0);
+		for (int j = 0; j < i; j++)
+			ck_assert_uint_ne(((struct dofi_pz *)others[i])->number,
+					  ((struct dofi_pz *)others[j])->number);
+	}
+	/* The next numbers are looked up as well. */
+	ck_assert_uint_gt(ia->next_pz, UINT16_MAX);
+	for (int i = 0; i < 4; i++)
+		t_ok(dofi_pz_free(others[i]));
+}
+END_TEST
+
 /* --- dat_lmr_sync_rdma_read, dat_lmr_sync_rdma_write --- */
 
 /* LMR-049 to LMR-052 */
@@ -1009,6 +1033,7 @@ static void add_lmr_tests(TCase *tc)
 	tcase_add_test(tc, test_lmr_without_memory);
 	tcase_add_test(tc, test_lmr_that_begins_at_0);
 	tcase_add_test(tc, test_lmr_free_ends_all_use);
+	tcase_add_loop_test(tc, test_the_counter_of_pzs_begins_again, 0, 3);
 	tcase_add_loop_test(tc, test_lmr_free_is_announced, 0, 2);
 	tcase_add_test(tc, test_lmr_free_waits_for_peers_of_its_rmrs);
 	tcase_add_test(tc, test_sync_checks_its_segments);
