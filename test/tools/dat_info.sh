@@ -158,6 +158,7 @@ json() {
 }
 
 variables() {
+	t_ends 0 env DAT_OFI_SPIN_US= "$info" -e && t_says 'DAT_OFI_SPIN_US=20 by default' &&
 	t_ends 0 env DAT_OFI_SPIN_US=7 "$info" -e && narrow &&
 		t_says 'DAT_OFI_SPIN_US=7 from the environment' \
 		'DAT_OFI_QUIET_MS=1 by default; number from 1 to 1000' 'DAT_OVERRIDE='

@@ -42,9 +42,17 @@ static void write_name(char *text, size_t size, const char *prefix, const char *
 	text[used] = '\0';
 }
 
-static void text_variable(const char *name, const struct variable *variable)
+/* NULL if it is not set, or empty, which means the same. */
+static const char *present_value(const char *name)
 {
 	const char *now = getenv(name);
+
+	return now && *now ? now : NULL;
+}
+
+static void text_variable(const char *name, const struct variable *variable)
+{
+	const char *now = present_value(name);
 
 	printf("%s=%s\n", name, now ? now : variable->value);
 	if (!now)
@@ -58,7 +66,7 @@ static void text_variable(const char *name, const struct variable *variable)
 
 static void json_variable(struct util_json *json, const char *name, const struct variable *variable)
 {
-	const char *now = getenv(name);
+	const char *now = present_value(name);
 
 	util_json_open(json, NULL, '{');
 	util_json_string(json, "name", name);
@@ -99,8 +107,8 @@ static void find_changed(const char *prefix, const struct variable *list, size_t
 		const char *now;
 
 		write_name(name, sizeof(name), prefix, list[i].name);
-		now = getenv(name);
-		if (now && *now && strcmp(now, list[i].value))
+		now = present_value(name);
+		if (now && strcmp(now, list[i].value))
 			found(arg, name, now);
 	}
 }

@@ -179,6 +179,7 @@ static void warn_unknown_variables(void)
 	}
 }
 
+/* A variable that is empty counts as one that is not set, as with the registries. */
 static bool load_environment(struct dofi_params *p)
 {
 	for (size_t i = 0; i < NPARAMS; i++) {
@@ -187,7 +188,7 @@ static bool load_environment(struct dofi_params *p)
 
 		name_variable(variable, sizeof(variable), table[i].name);
 		value = secure_getenv(variable);
-		if (value && !set_param(p, &table[i], value, variable))
+		if (value && *value && !set_param(p, &table[i], value, variable))
 			return false;
 	}
 	return true;

@@ -108,6 +108,26 @@ START_TEST(test_words_override_name_and_environment)
 }
 END_TEST
 
+/* Scripts export variables that may have no value. */
+START_TEST(test_empty_variables_are_not_set)
+{
+	setenv("DAT_OFI_SPIN_US", "", 1);
+	setenv("DAT_OFI_AUTH", "", 1);
+	setenv("DAT_OFI_AFFINITY", "", 1);
+	setenv("DAT_OFI_PROVIDER", "", 1);
+	load("ofi", "");
+	ck_assert_uint_eq(p.spin_us, 20);
+	ck_assert_str_eq(p.auth, "auto");
+	ck_assert_str_eq(p.affinity, "near");
+	ck_assert_str_eq(p.provider, "");
+	/* A word says what it says. */
+	ck_has(refused("ofi", "spin_us="), "spin_us= is not a number");
+	load("ofi-tcp", "auth= provider=");
+	ck_assert_str_eq(p.auth, "");
+	ck_assert_str_eq(p.provider, "");
+}
+END_TEST
+
 START_TEST(test_old_ofed_words_name_a_domain)
 {
 	load("ofa-v2-mlx5_0-1", "mlx5_0 1");
@@ -513,6 +533,7 @@ int main(void)
 	tcase_add_test(tc, test_null_params_are_no_params);
 	tcase_add_test(tc, test_name_gives_provider_and_domain);
 	tcase_add_test(tc, test_words_override_name_and_environment);
+	tcase_add_test(tc, test_empty_variables_are_not_set);
 	tcase_add_test(tc, test_old_ofed_words_name_a_domain);
 	tcase_add_test(tc, test_provider_of_an_old_line);
 	tcase_add_test(tc, test_an_address_as_an_old_word);
