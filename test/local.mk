@@ -92,12 +92,12 @@ unit_tests = \
 	%D%/unit/object/check_ep \
 	%D%/unit/object/check_scratch \
 	%D%/unit/object/check_slab \
-	%D%/unit/fabric/check_info \
 	%D%/unit/fabric/check_mr_cache \
 	%D%/unit/fabric/check_netdev \
 	%D%/unit/fabric/check_descriptors \
 	%D%/unit/fabric/check_device_atomics \
 	%D%/unit/fabric/check_facts \
+	%D%/unit/fabric/check_info \
 	%D%/unit/fabric/check_nic \
 	%D%/unit/fabric/check_topo \
 	%D%/unit/registry/check_nomem1 %D%/unit/registry/check_nomem2 \
@@ -926,10 +926,6 @@ made_path_wraps = -Wl,--wrap=dofi_remote_write -Wl,--wrap=dofi_remote_read -Wl,-
 	-Wl,--wrap=dofi_peer_find -Wl,--wrap=dofi_peer_closed -Wl,--wrap=dofi_srq_cancel \
 	-Wl,--wrap=dofi_srq_abandon -Wl,--wrap=dofi_engine_drain_cq
 %C%_unit_transport_check_rdm_open_LDADD = $(p2_libs)
-%C%_unit_fabric_check_info_SOURCES = %D%/unit/fabric/check_info.c $(t_headers)
-%C%_unit_fabric_check_info_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_info_LINK = $(LINK) -Wl,--wrap=dofi_thread_time
-%C%_unit_fabric_check_info_LDADD = $(p2_libs)
 %C%_unit_fabric_check_mr_cache_SOURCES = %D%/unit/fabric/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_mr_cache_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_mr_cache_LDADD = $(p2_libs)
@@ -944,6 +940,10 @@ made_path_wraps = -Wl,--wrap=dofi_remote_write -Wl,--wrap=dofi_remote_read -Wl,-
 %C%_unit_fabric_check_facts_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_facts_LINK = $(LINK) -Wl,--wrap=fopen -Wl,--wrap=dladdr -Wl,--wrap=fi_version
 %C%_unit_fabric_check_facts_LDADD = $(p2_libs)
+%C%_unit_fabric_check_info_SOURCES = %D%/unit/fabric/check_info.c $(t_headers)
+%C%_unit_fabric_check_info_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_info_LINK = $(LINK) -Wl,--wrap=fi_getinfo -Wl,--wrap=dofi_thread_time
+%C%_unit_fabric_check_info_LDADD = $(p2_libs)
 %C%_unit_fabric_check_nic_SOURCES = %D%/unit/fabric/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_nic_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_nic_LINK = $(LINK) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \

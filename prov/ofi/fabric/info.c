@@ -3,6 +3,7 @@
 
 #include "base/addr.h"
 #include "base/clock.h"
+#include "base/thread.h"
 
 #include <pthread.h>
 #include <rdma/fabric.h>
@@ -36,11 +37,19 @@ bool dofi_setup_begin_for(uint64_t ns)
 int dofi_getinfo(uint32_t version, const char *node, uint64_t flags, const struct fi_info *hints,
 		 struct fi_info **list_p)
 {
+	sigset_t before;
 	int ret;
 
+	/*
+	 * The first call sets all providers up, with a lock that libfabric's destructor needs, too.
+	 * So no handler may call exit() in the middle. libinfinipath, which comes with libfabric on
+	 * Debian 12, sets such handlers for SIGTERM and SIGINT.
+	 */
+	dofi_block_signals(&before);
 	dofi_setup_begin();
 	ret = fi_getinfo(version, node, NULL, flags, hints, list_p);
 	dofi_setup_end();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (ret)
 		*list_p = NULL;
 	return ret;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/eventfd.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "fabric/eqs.h"
 #include "progress/agent.h"
 #include "progress/driver_sleep.h"
@@ -285,8 +286,7 @@ static int sleep_blocked(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t 
 
 int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline)
 {
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
-	sigset_t all, before;
+	sigset_t before;
 	int ret;
 
 	dofi_assert_none_held();
@@ -296,10 +296,7 @@ int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
 	 * sleep. Agents run meanwhile. A fault of theirs, or of a thread that they start, has to
 	 * reach the program's handler.
 	 */
-	sigfillset(&all);
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		sigdelset(&all, faults[i]);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
+	dofi_block_signals(&before);
 	ret = sleep_blocked(ia, wakeup, seen, deadline, &before);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret;

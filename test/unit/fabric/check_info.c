@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The lock of calls that libfabric takes from one thread at a time, while the process forks. */
+/*
+ * Calls that libfabric takes from one thread at a time: their lock while the process forks, and
+ * signals that arrive while libfabric lists its fabrics.
+ */
 #include "base/clock.h"
 #include "fabric/info.h"
 
@@ -7,8 +10,14 @@
 #include "../../lib/unit.h"
 
 #include <pthread.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+
+/* --- fork --- */
 
 static _Atomic uint64_t now;
 static atomic_bool holds, may_go;
@@ -54,12 +63,73 @@ START_TEST(test_a_fork_waits_for_another_thread)
 }
 END_TEST
 
+/* --- signals: a handler may end the process, and libfabric's destructor waits for its lock --- */
+
+static volatile sig_atomic_t inside, taken, taken_inside;
+
+static void handler(int signal)
+{
+	(void)signal;
+	taken++;
+	taken_inside += inside;
+}
+
+static int number; /* the signal that arrives */
+
+int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		      const struct fi_info *hints, struct fi_info **list_p);
+int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		      const struct fi_info *hints, struct fi_info **list_p)
+{
+	(void)version;
+	(void)node;
+	(void)service;
+	(void)flags;
+	(void)hints;
+	(void)list_p;
+	inside = 1;
+	raise(number);
+	inside = 0;
+	return -FI_ENODATA;
+}
+
+static const struct {
+	int number;
+	bool waits;
+} signals[] = {
+	{SIGTERM, true},
+	{SIGINT, true},
+	{SIGUSR1, true},
+	{SIGSEGV, false}, /* the program has to learn of a fault where it happens */
+};
+
+START_TEST(signals_wait_until_libfabric_has_returned)
+{
+	struct sigaction action = {.sa_handler = handler}, old;
+	struct fi_info *list = (void *)&action;
+	sigset_t now;
+
+	number = signals[_i].number;
+	taken = taken_inside = 0;
+	ck_assert_int_eq(sigaction(number, &action, &old), 0);
+	ck_assert_int_eq(dofi_getinfo(FI_VERSION(1, 17), NULL, 0, NULL, &list), -FI_ENODATA);
+	ck_assert_ptr_null(list);
+	ck_assert_int_eq(taken, 1);
+	ck_assert_int_eq(taken_inside, !signals[_i].waits);
+	ck_assert_int_eq(pthread_sigmask(SIG_BLOCK, NULL, &now), 0);
+	ck_assert(!sigismember(&now, number));
+	ck_assert_int_eq(sigaction(number, &old, NULL), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("info");
 	TCase *tc = tcase_create("info");
 
 	tcase_add_test(tc, test_a_fork_waits_for_another_thread);
+	tcase_add_loop_test(tc, signals_wait_until_libfabric_has_returned, 0,
+			    (int)(sizeof(signals) / sizeof(signals[0])));
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
