@@ -44,7 +44,9 @@ static const char *event_text(DAT_EVENT_NUMBER number)
 	case DAT_CONNECTION_EVENT_PEER_REJECTED:
 		return "rejected by the peer";
 	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-		return "refused: nobody listens there, or the peer has no resources";
+		return "refused: nobody listens there, the keys or fabrics differ, or the peer has "
+		       "no "
+		       "resources";
 	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
 		return "the accepted connection did not come about";
 	case DAT_CONNECTION_EVENT_DISCONNECTED:

@@ -156,7 +156,10 @@ static void timer_fired(struct dofi_timer *timer)
 		return;
 	if (awaits_path(conn) && conn->chan && reads_outcome(conn))
 		return;
-	dofi_conn_handle(conn, refused ? DOFI_ON_DIAL_FAILED : DOFI_ON_TIMER, NULL);
+	if (refused)
+		dofi_redial_give_up(conn);
+	else
+		dofi_conn_handle(conn, DOFI_ON_TIMER, NULL);
 }
 
 struct dofi_conn *dofi_conn_new(struct dofi_ia *ia, enum dofi_conn_state state)
@@ -276,4 +279,14 @@ void dofi_conn_set_private(struct dofi_conn *conn, const void *data, uint32_t si
 	conn->private_size = size < DOFI_MAX_PRIVATE ? size : DOFI_MAX_PRIVATE;
 	if (conn->private_size)
 		memcpy(conn->private_data, data, conn->private_size);
+}
+
+const char *dofi_conn_port_text(const struct dofi_conn *conn, uint32_t n, char text[DOFI_ADDR_TEXT])
+{
+	struct sockaddr_storage name = conn->remote;
+	uint16_t port = 0;
+
+	dofi_port_candidate(conn->conn_qual, n, &port);
+	dofi_addr_set(&name, (const struct sockaddr *)&conn->remote, port);
+	return dofi_addr_text(&name, text);
 }

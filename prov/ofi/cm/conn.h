@@ -176,5 +176,8 @@ void dofi_conn_repeated(struct dofi_conn *conn);
  */
 void dofi_conn_watch(struct dofi_conn *conn);
 void dofi_conn_set_private(struct dofi_conn *conn, const void *data, uint32_t size);
+/* The peer's address and its n-th candidate port, for the log; returns text. */
+const char *dofi_conn_port_text(const struct dofi_conn *conn, uint32_t n,
+				char text[DOFI_ADDR_TEXT]);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cm/conn_end.h"
 
+#include "base/addr.h"
 #include "base/log.h"
 #include "cm/conn.h"
 #include "cm/conn_event.h"
@@ -92,9 +93,25 @@ void dofi_act_end_unreachable(struct dofi_conn *conn, const struct dofi_msg *msg
 	decide(conn, DAT_CONNECTION_EVENT_UNREACHABLE, DOFI_REASON_NONE);
 }
 
+/* What did not happen in the time that the program gave to dat_ep_connect. */
+static const char *missing(const struct dofi_conn *conn)
+{
+	if (conn->ended_in == DOFI_CONN_CONNECTING)
+		return "the peer has accepted, but the data path did not come up";
+	return conn->asked_once ? "the peer has not answered the request"
+				: "no answer; is the host up, and does its firewall let this port "
+				  "through?";
+}
+
 void dofi_act_end_timed_out(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
+	struct dofi_ia *ia = conn->ia;
+	char text[DOFI_ADDR_TEXT];
+
 	(void)msg;
+	DOFI_LOG_LIMITED(&ia->cm.refusals, DOFI_LOG_INFO, ia->name,
+			 "%s: the time to connect to %s is over: %s", ia->name,
+			 dofi_conn_port_text(conn, conn->candidate, text), missing(conn));
 	DOFI_COUNT_SHARED(conn->ia, IA_CM_ERR_TIMEOUT);
 	decide(conn, DAT_CONNECTION_EVENT_TIMED_OUT, DOFI_REASON_DISCONNECT);
 }
@@ -114,10 +131,15 @@ void dofi_act_end_lost(struct dofi_conn *conn, const struct dofi_msg *msg)
 
 void dofi_act_end_overdue(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
-	DOFI_LOG_I("%s: giving up a connection that was accepted: its data path did not come up "
-		   "in time; the peer's log may say why, and a slow one needs a greater "
-		   "handshake_ms",
-		   conn->ia->name);
+	struct dofi_ia *ia = conn->ia;
+	char text[DOFI_ADDR_TEXT];
+
+	DOFI_LOG_LIMITED(&ia->cm.refusals, DOFI_LOG_WARN, ia->name,
+			 "%s: giving up a connection from %s that was accepted: its data path did "
+			 "not come up in time; the peer's log may say why, a firewall may drop "
+			 "what goes to libfabric's own port, and a slow peer needs a greater "
+			 "handshake_ms",
+			 ia->name, dofi_addr_text(&conn->remote, text));
 	dofi_act_end_lost(conn, msg);
 }
 

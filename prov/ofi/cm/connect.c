@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cm/connect.h"
 
+#include "base/addr.h"
 #include "base/log.h"
 #include "cm/conn.h"
 #include "cm/conn_end.h"
@@ -31,7 +32,7 @@ static void dial(struct dofi_conn *conn)
 
 	if (!dofi_redial_next(conn, &port)) {
 		if (!dofi_redial_later(conn))
-			dofi_conn_handle(conn, DOFI_ON_DIAL_FAILED, NULL);
+			dofi_redial_give_up(conn);
 		return;
 	}
 	ret = dofi_chan_dial(conn, (struct sockaddr *)&conn->remote, port);
@@ -98,6 +99,18 @@ int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t 
 	return 0;
 }
 
+static void log_unreachable(const struct dofi_conn *conn, int err)
+{
+	bool dropped = err == ETIMEDOUT || err == EHOSTUNREACH || err == EACCES;
+	struct dofi_ia *ia = conn->ia;
+	char text[DOFI_ADDR_TEXT];
+
+	DOFI_LOG_LIMITED(&ia->cm.refusals, DOFI_LOG_WARN, ia->name, "%s: can't reach %s: %s%s",
+			 ia->name, dofi_conn_port_text(conn, conn->candidate, text), strerror(err),
+			 dropped ? "; is the host up, and does its firewall let this port through?"
+				 : "");
+}
+
 static enum dofi_conn_event meaning_of(const struct dofi_conn *conn, int err)
 {
 	switch (-err) {
@@ -113,6 +126,7 @@ static enum dofi_conn_event meaning_of(const struct dofi_conn *conn, int err)
 	case EACCES:
 	case EINVAL:
 	case ETIMEDOUT:
+		log_unreachable(conn, -err);
 		return DOFI_ON_UNREACHABLE;
 	default:
 		DOFI_LOG_W("%s: can't open a control channel for a connection: %s%s",

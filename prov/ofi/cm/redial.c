@@ -5,9 +5,13 @@
 #include "cm/conn_event.h"
 #include "object/ia.h"
 #include "cm/wire.h"
+#include "base/addr.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "progress/timer.h"
 #include "cm/conn_state.h"
+
+#include <inttypes.h>
 
 /*
  * The pauses between rounds grow, so that many connects to a port without a listener do not load
@@ -68,4 +72,18 @@ bool dofi_redial_later(struct dofi_conn *conn)
 	if (redial->pause < LONGEST_PAUSE_NS)
 		redial->pause *= 2;
 	return true;
+}
+
+void dofi_redial_give_up(struct dofi_conn *conn)
+{
+	bool several = conn->conn_qual > UINT16_MAX;
+	struct dofi_ia *ia = conn->ia;
+	char text[DOFI_ADDR_TEXT];
+
+	dofi_assert_held(&ia->engine.lock);
+	DOFI_LOG_LIMITED(&ia->cm.refusals, DOFI_LOG_INFO, ia->name,
+			 "%s: no service point answers to connection qualifier %" PRIu64 " at %s%s",
+			 ia->name, conn->conn_qual, dofi_conn_port_text(conn, 0, text),
+			 several ? " and its other ports" : "");
+	dofi_conn_handle(conn, DOFI_ON_DIAL_FAILED, NULL);
 }

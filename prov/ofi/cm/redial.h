@@ -29,4 +29,7 @@ bool dofi_redial_next(struct dofi_conn *conn, uint16_t *port_p);
  */
 bool dofi_redial_later(struct dofi_conn *conn);
 
+/* Ends the attempt: no listener was found in time. */
+void dofi_redial_give_up(struct dofi_conn *conn);
+
 #endif

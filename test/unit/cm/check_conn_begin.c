@@ -73,6 +73,14 @@ START_TEST(a_connection_within_the_host_may_have_its_own_transport)
 }
 END_TEST
 
+static uint16_t port_of(uint32_t candidate)
+{
+	uint16_t port = 0;
+
+	ck_assert(dofi_port_candidate(1u << 20, candidate, &port));
+	return port;
+}
+
 /* Whether the next port, another event or nothing is tried depends on the error. */
 START_TEST(errors_of_a_dial_have_a_meaning)
 {
@@ -107,16 +115,86 @@ START_TEST(errors_of_a_dial_have_a_meaning)
 	ck_assert_int_eq(strstr(text, "can't open a control channel") != NULL,
 			 err == EMFILE || err == ENOMEM);
 	ck_assert_int_eq(strstr(text, "ulimit -n") != NULL, err == EMFILE);
+	ck_assert_int_eq(strstr(text, "can't reach") != NULL,
+			 !strcmp(cases[_i].trace, "unlink unreachable"));
 }
 END_TEST
 
-static uint16_t port_of(uint32_t candidate)
+/* A firewall causes some of the errors. */
+START_TEST(the_log_tells_what_cannot_be_reached)
 {
-	uint16_t port = 0;
+	static const struct {
+		int err;
+		bool by_firewall;
+	} cases[] = {
+		{ENETUNREACH, false},
+		{EHOSTUNREACH, true},
+		{ETIMEDOUT, true},
+		{EACCES, true},
+	};
+	int fd = t_capture(STDERR_FILENO);
+	const char *text;
+	char line[128];
 
-	ck_assert(dofi_port_candidate(1u << 20, candidate, &port));
-	return port;
+	reach(DIALLING);
+	fail_dial(-cases[_i].err);
+	snprintf(line, sizeof(line), "can't reach 0.0.0.0:%u: %s", port_of(0),
+		 strerror(cases[_i].err));
+	text = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(text, line));
+	ck_assert_int_eq(strstr(text, "firewall") != NULL, cases[_i].by_firewall);
 }
+END_TEST
+
+/* The time of the program may end before that of listen_grace_ms. */
+START_TEST(the_log_tells_that_nobody_listens)
+{
+	int fd = t_capture(STDERR_FILENO);
+	char line[128];
+
+	dofi_log_set_level(_i & 2 ? "info" : "warn");
+	reach(REDIALLING);
+	if (_i & 1) {
+		fire(&conn->timer);
+	} else {
+		now = conn->redial.until;
+		happens(REDIAL);
+		while (conn->state == DOFI_CONN_DIALLING)
+			fail_dial(-ECONNREFUSED);
+	}
+	run_work();
+	ck_assert_ptr_nonnull(strstr(trace, "non-peer-rejected"));
+	snprintf(line, sizeof(line),
+		 "no service point answers to connection qualifier 1048576 at 0.0.0.0:%u "
+		 "and its other ports\n",
+		 port_of(0));
+	ck_assert_int_eq(strstr(t_captured(fd), line) != NULL, !!(_i & 2));
+}
+END_TEST
+
+START_TEST(the_log_tells_what_took_too_long)
+{
+	static const struct {
+		enum situation situation;
+		const char *why;
+	} cases[] = {
+		{DIALLING, "does its firewall let this port through?"},
+		{REQUESTED, "the peer has not answered the request"},
+		{CONNECTING, "the peer has accepted, but the data path did not come up"},
+	};
+	int fd = t_capture(STDERR_FILENO);
+	const char *text;
+	char line[128];
+
+	dofi_log_set_level("info");
+	reach(cases[_i].situation);
+	happens(TIMER);
+	snprintf(line, sizeof(line), "the time to connect to 0.0.0.0:%u is over: ", port_of(0));
+	text = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(text, line));
+	ck_assert_ptr_nonnull(strstr(text, cases[_i].why));
+}
+END_TEST
 
 /* If no process was missing there, but only other services were found, it is not tried again. */
 START_TEST(each_port_of_a_qualifier_is_dialled)
@@ -492,6 +570,23 @@ START_TEST(the_log_tells_why_a_path_did_not_come_up)
 }
 END_TEST
 
+/* A firewall that lets service points through may not know the port of the data path. */
+START_TEST(the_log_tells_that_a_path_is_overdue)
+{
+	const struct sockaddr_in peer = {.sin_family = AF_INET,
+					 .sin_addr.s_addr = htonl(0xc0000201)};
+	int fd = t_capture(STDERR_FILENO);
+	const char *text;
+
+	reach(ACCEPTED);
+	ck_assert(dofi_addr_set(&conn->remote, (const struct sockaddr *)&peer, 4243));
+	dofi_conn_handle(conn, DOFI_ON_OVERDUE, NULL);
+	text = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(text, "a connection from 192.0.2.1:4243"));
+	ck_assert_ptr_nonnull(strstr(text, "firewall"));
+}
+END_TEST
+
 START_TEST(only_paths_that_are_waited_for_count_as_steps)
 {
 	static const struct {
@@ -533,6 +628,7 @@ static void add_late_messages(Suite *suite)
 
 	tcase_add_test(tc, a_path_that_comes_up_is_a_step);
 	tcase_add_loop_test(tc, the_log_tells_why_a_path_did_not_come_up, 0, 6);
+	tcase_add_test(tc, the_log_tells_that_a_path_is_overdue);
 	tcase_add_loop_test(tc, only_paths_that_are_waited_for_count_as_steps, 0, 4);
 }
 
@@ -543,6 +639,9 @@ static void add_beginnings(Suite *suite)
 	tcase_add_loop_test(tc, an_attempt_knows_its_destination, 0, 2);
 	tcase_add_loop_test(tc, a_connection_within_the_host_may_have_its_own_transport, 0, 7);
 	tcase_add_loop_test(tc, errors_of_a_dial_have_a_meaning, 0, 13);
+	tcase_add_loop_test(tc, the_log_tells_what_cannot_be_reached, 0, 4);
+	tcase_add_loop_test(tc, the_log_tells_that_nobody_listens, 0, 4);
+	tcase_add_loop_test(tc, the_log_tells_what_took_too_long, 0, 3);
 	tcase_add_test(tc, each_port_of_a_qualifier_is_dialled);
 	tcase_add_test(tc, a_later_round_begins_with_the_first_port);
 	tcase_add_test(tc, a_request_tells_that_it_comes_again);
