@@ -467,7 +467,11 @@ small_shm() {
 	t_ends 3 unshare "$1" sh \
 		-c 'mount -t tmpfs -o size=1m tmpfs "$1/dev/shm" && exec "$2" --root "$1" --check' \
 		- "$root" "$info" || [ "$got" = 1 ] || return
-	t_says 'warn shared memory /dev/shm has 1 MiB left'
+	t_says 'warn shared memory /dev/shm has 1 MiB left' || return
+	unshare "$1" sh \
+		-c 'mount -t tmpfs -o ro tmpfs "$1/dev/shm" && exec "$2" --root "$1" --check' \
+		- "$root" "$info" >"$t_dir/o"
+	t_says "warn shared memory /dev/shm can't be used (Read-only file system)"
 }
 
 # What forbids copies between processes matters to those who ask for them.
@@ -483,7 +487,23 @@ copies() {
 	done
 	checked DAT_OFI_SAME_HOST=rings && t_says 'ok copies ptrace_scope is 2' &&
 		checked DAT_OFI_SAME_HOST=auto &&
-		t_says 'warn copies ptrace_scope is 2'
+		t_says 'warn copies ptrace_scope is 2' && checked DAT_OFI_SAME_HOST=ptracer &&
+		t_says 'warn copies ptrace_scope is 2' || return
+	put /proc/sys/kernel/yama/ptrace_scope 1
+	checked DAT_OFI_SAME_HOST=ptracer && t_says 'ok copies ptrace_scope is 1, and' &&
+		checked DAT_OFI_SAME_HOST=memory && t_says 'warn copies ptrace_scope is 1:'
+}
+
+# A program may run with the distribution's registry, which does not know the default names.
+other_registry() {
+	t_ends 1 env LD_LIBRARY_PATH="${1%/*}" "$info" -a ofi-tcp &&
+		t_says "dat_info: $1 is not that of dat-ofi: it opens only names" &&
+		t_ends 0 env LD_LIBRARY_PATH="${1%/*}" "$info" -V &&
+		t_says "DAT registry $1, not that of dat-ofi" || return
+	env LD_LIBRARY_PATH="${1%/*}" "$info" -c >"$t_dir/o"
+	t_says "warn libraries $1 is not that of dat-ofi: it opens only names that have a line" \
+		'lead to that of dat-ofi' || return
+	t_ends 0 "$info" -V && t_says 'DAT registry' && ! t_says 'not that of dat-ofi'
 }
 
 json_check() {
@@ -597,6 +617,12 @@ t_run 'checks: names of interfaces' names
 t_run 'checks: variables of Intel MPI' intel_mpi
 t_run 'checks: words that are unknown' unknown_words
 t_run 'checks: copies between processes' copies
+other=$(grep -L DAT_OFI_1.0 /usr/lib/*/libdat2.so.2 /usr/lib64/libdat2.so.2 2>/dev/null | head -n 1)
+if [ -n "$other" ]; then
+	t_run "the distribution's registry" other_registry "$other"
+else
+	t_skip "the distribution's registry" 'there is none'
+fi
 t_run 'checks: key' keys
 t_run 'checks: a key that is not used' bad_keys
 t_try 'checks: JSON' jq json_check

@@ -189,6 +189,16 @@ static const char *library_of(uintptr_t inside)
 	return dladdr((void *)inside, &where) ? where.dli_fname : "";
 }
 
+bool util_registry_is_ours(void)
+{
+	return dlvsym(RTLD_DEFAULT, "dat_registry_providers_related", "DAT_OFI_1.0");
+}
+
+const char *util_registry_path(void)
+{
+	return library_of((uintptr_t)dat_strerror);
+}
+
 void util_print_version(const char *program)
 {
 	uint32_t running = fi_version();
@@ -196,7 +206,8 @@ void util_print_version(const char *program)
 	printf("%s (dat-ofi) %s\n", program, PACKAGE_VERSION);
 	printf("libfabric %u.%u, compiled with %d.%d, %s\n", FI_MAJOR(running), FI_MINOR(running),
 	       FI_MAJOR_VERSION, FI_MINOR_VERSION, library_of((uintptr_t)fi_version));
-	printf("DAT registry %s\n", library_of((uintptr_t)dat_strerror));
+	printf("DAT registry %s%s\n", util_registry_path(),
+	       util_registry_is_ours() ? "" : ", not that of dat-ofi");
 }
 
 static int choose(const struct util_opt *opt, const char *text)

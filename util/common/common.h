@@ -59,6 +59,9 @@ int util_parse_number(const char *text, uint64_t max, uint64_t *value_p);
  * libraries.
  */
 void util_print_version(const char *program);
+/* Whether libdat2 is that of this project. Others open only names that have a line in dat.conf. */
+bool util_registry_is_ours(void);
+const char *util_registry_path(void);
 uint32_t util_fabric_version(void);
 
 /* Command lines. The parser and --help use the same table, so they cannot disagree. */

@@ -59,8 +59,8 @@ void check_shared_memory(struct check *check)
 	uint64_t room;
 
 	snprintf(path, sizeof(path), "%s/dev/shm", check->root);
-	if (statvfs(path, &fs)) {
-		check_say(check, CHECK_WARN, remedy,
+	if (statvfs(path, &fs) || access(path, W_OK)) {
+		check_say(check, CHECK_WARN, "mount a tmpfs there to which all may write",
 			  "/dev/shm can't be used (%s); shm and EFA within a host need it",
 			  strerror(errno));
 		return;
@@ -95,8 +95,9 @@ static bool is_filtered(void)
 void check_remote_copies(struct check *check)
 {
 	const char *same_host = getenv("DAT_OFI_SAME_HOST");
-	bool wanted =
-		same_host && strcmp(same_host, "fabric") != 0 && strcmp(same_host, "rings") != 0;
+	bool wanted = same_host && *same_host && strcmp(same_host, "fabric") != 0 &&
+		      strcmp(same_host, "rings") != 0;
+	bool traced = wanted && !strcmp(same_host, "ptracer");
 	enum check_verdict bad = wanted ? CHECK_WARN : CHECK_OK;
 	char scope[16];
 
@@ -104,6 +105,9 @@ void check_remote_copies(struct check *check)
 	if (is_filtered())
 		check_say(check, bad, wanted ? "--cap-add=SYS_PTRACE for containers" : NULL,
 			  "seccomp forbids process_vm_readv: " TWICE);
+	else if (*scope == '1' && traced)
+		check_say(check, CHECK_OK, NULL,
+			  "ptrace_scope is 1, and same_host=ptracer allows copies");
 	else if (*scope == '1')
 		check_say(check, bad,
 			  wanted ? "same_host=ptracer, or sysctl kernel.yama.ptrace_scope=0" : NULL,

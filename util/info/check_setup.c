@@ -177,9 +177,22 @@ static void check_version(struct check *check)
 			  FI_MAJOR(running), FI_MINOR(running), FI_MAJOR_VERSION, FI_MINOR_VERSION);
 }
 
+static void check_registry(struct check *check)
+{
+	if (!util_registry_is_ours())
+		check_say(
+			check, CHECK_WARN,
+			"let LD_LIBRARY_PATH or ldconfig lead to that of dat-ofi, or write lines: "
+			"dat_conf generate",
+			"%s is not that of dat-ofi: it opens only names that have a line in "
+			"dat.conf",
+			util_registry_path());
+}
+
 void check_libraries(struct check *check)
 {
 	check_version(check);
+	check_registry(check);
 	check_copies(check, "libfabric.so.1", (uintptr_t)fi_version);
 	check_copies(check, "libdat2.so.2", (uintptr_t)dat_strerror);
 }

@@ -61,6 +61,11 @@ static int show_interfaces(void)
 	struct info_names names;
 	int status = UTIL_EXIT_FAILED;
 
+	if (!util_registry_is_ours())
+		fprintf(stderr,
+			"dat_info: %s is not that of dat-ofi: it opens only names that have a line "
+			"in dat.conf\n",
+			util_registry_path());
 	if (info_names_list(&names, options.ia))
 		fprintf(stderr, "dat_info: %s\n", util_error());
 	else if (info_show(&names, options.ia, options.json))
