@@ -138,6 +138,20 @@ json() {
 			"$t_dir/o"
 }
 
+# What to do about a line depends on what its provider says.
+remedies() {
+	provider=libdatofi.so.2
+	printf '%s u2.0 nonthreadsafe default %s ofi.2.0 "%s" ""\n' \
+		other libdatofi.so.1 'provider=tcp' >"$conf"
+	ends 1 check && t_says 'this library serves DAT 1.2' \
+		'to do: correct the version or the library' || return
+	for words in 'addr=192.0.2.99 domain=lo' 'provider=tcp spin_us=x' 'provider = tcp'; do
+		printf '%s u2.0 nonthreadsafe default %s ofi.2.0 "%s" ""\n' \
+			wrong "$provider" "$words" >"$conf"
+		ends 1 check && t_says 'to do: correct what the message names' || return
+	done
+}
+
 check() {
 	sample
 	ends 1 check && t_says "$conf:2: good opens" "$conf:3: old opens" \
@@ -349,6 +363,7 @@ t_run 'list' list
 t_try 'JSON' jq json
 t_try 'JSON and UTF-8' jq utf8
 t_run 'check opens each line, names the place and the repair' check
+t_run 'check tells what to do about a line' remedies
 t_run 'check shows warnings' warnings
 t_try 'check shows warnings as JSON' jq warnings_json
 t_run 'generate' generate

@@ -143,5 +143,10 @@ const char *conf_remedy(const struct conf_line *line, const char *log)
 		       "LD_LIBRARY_PATH";
 	if (log && strstr(log, "no fabric can be used"))
 		return "correct the parameters (dat_info lists what is there), or remove the line";
+	if (log && strstr(log, "dat-ofi: ") && strstr(log, "asks for DAT"))
+		return "correct the version or the library";
+	if (log && strstr(log, "dat-ofi: "))
+		return "correct what the message names (dat-ofi-provider(7) has all parameters), "
+		       "or remove the line";
 	return "remove the line, or put \"nondefault\" into its fourth field";
 }
