@@ -96,6 +96,21 @@ static int choose_last_receive(struct dofi_ia *ia)
 	return -FI_EINVAL;
 }
 
+/* Words that other rooms compare with the known ones. */
+static int check_words(const struct dofi_ia *ia)
+{
+	const char *wait = ia->params.cq_wait, *credits = ia->params.credits;
+
+	if (*wait && strcmp(wait, "list") && strcmp(wait, "fd"))
+		DOFI_LOG_E("IA %s: cq_wait=%s is not known; there are list and fd", ia->name, wait);
+	else if (*credits && strcmp(credits, "write"))
+		DOFI_LOG_E("IA %s: credits=%s is not known; there is write, or nothing", ia->name,
+			   credits);
+	else
+		return 0;
+	return -FI_EINVAL;
+}
+
 static DAT_RETURN choice_error(const struct dofi_ia *ia, int ret)
 {
 	if (ret == -FI_ENOMEM)
@@ -130,6 +145,8 @@ DAT_RETURN dofi_ia_choose(struct dofi_ia *ia, const char *ia_params)
 		ret = choose_last_byte(ia);
 	if (!ret)
 		ret = choose_last_receive(ia);
+	if (!ret)
+		ret = check_words(ia);
 	if (!ret)
 		ret = dofi_select_addr(ia->name, &ia->params, ia->info, &ia->addr);
 	if (ret)

@@ -377,12 +377,36 @@ START_TEST(unknown_words_are_refused_with_the_known_ones)
 }
 END_TEST
 
+START_TEST(words_for_other_rooms_are_known)
+{
+	static const struct {
+		const char *wait, *credits, *said;
+	} cases[] = {
+		{"", "", NULL},
+		{"list", "write", NULL},
+		{"fd", "", NULL},
+		{"epoll", "", "cq_wait=epoll is not known; there are list and fd"},
+		{"list", "writes", "credits=writes is not known; there is write"},
+	};
+	int said = t_capture(STDERR_FILENO);
+
+	strcpy(ia.params.cq_wait, cases[_i].wait);
+	strcpy(ia.params.credits, cases[_i].credits);
+	ck_assert_int_eq(check_words(&ia), cases[_i].said ? -FI_EINVAL : 0);
+	if (cases[_i].said)
+		ck_assert_ptr_nonnull(strstr(t_captured(said), cases[_i].said));
+	else
+		ck_assert_str_eq(t_captured(said), "");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("ia_choose");
 	TCase *tcase = tcase_create("ia_choose");
 
 	suite_add_tcase(suite, tcase);
+	tcase_add_loop_test(tcase, words_for_other_rooms_are_known, 0, 5);
 	tcase_add_loop_test(tcase, only_efa_is_opened_without_peers_of_its_host, 0, 4);
 	tcase_add_test(tcase, the_transport_follows_the_endpoint);
 	tcase_add_test(tcase, completion_queues_of_devices_begin_small);
