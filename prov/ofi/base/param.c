@@ -258,8 +258,13 @@ static bool load_key_value(struct dofi_params *p, char *word, const char *where)
 	param = find_param(word);
 	if (param)
 		return set_param(p, param, equals + 1, where);
-	DOFI_LOG_W("%s: %s=%s is ignored, no such parameter; is %s meant?", where, word, equals + 1,
-		   nearest_name(word));
+	if (!*word)
+		DOFI_LOG_W("%s: =%s is ignored: no blanks may stand around the equals sign of "
+			   "key=value",
+			   where, equals + 1);
+	else
+		DOFI_LOG_W("%s: %s=%s is ignored, no such parameter; is %s meant?", where, word,
+			   equals + 1, nearest_name(word));
 	return true;
 }
 

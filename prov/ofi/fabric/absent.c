@@ -114,8 +114,8 @@ void dofi_absent_explain(const char *provider, FILE *out)
 	struct fi_info *list = NULL;
 
 	if (*provider && filter && *filter && dofi_is_left_out(filter, provider)) {
-		fprintf(out, "FI_PROVIDER=%s leaves %s out; unset it or add the name", filter,
-			provider);
+		fprintf(out, "FI_PROVIDER=%s leaves %s out; unset it or %s the name", filter,
+			provider, *filter == '^' ? "remove" : "add");
 		return;
 	}
 	dofi_getinfo(FI_VERSION(1, 17), NULL, FI_PROV_ATTR_ONLY, NULL, &list);

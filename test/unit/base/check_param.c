@@ -235,6 +235,16 @@ START_TEST(test_words_with_mistakes)
 }
 END_TEST
 
+START_TEST(blanks_around_an_equals_sign)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	load("ofi", "=tcp");
+	ck_has(t_captured(fd), "parameters of IA ofi: =tcp is ignored: no blanks may stand");
+	ck_assert_ptr_null(strstr(t_captured(fd), "is meant"));
+}
+END_TEST
+
 START_TEST(test_unknown_variable_warns_once)
 {
 	const char *text;
@@ -540,6 +550,7 @@ int main(void)
 	tcase_add_test(tc, test_other_old_words_are_refused);
 	tcase_add_test(tc, test_unknown_key_warns_with_the_nearest_name);
 	tcase_add_test(tc, test_words_with_mistakes);
+	tcase_add_test(tc, blanks_around_an_equals_sign);
 	tcase_add_test(tc, test_unknown_variable_warns_once);
 	tcase_add_test(tc, test_known_variables_do_not_warn);
 	tcase_add_test(tc, test_bad_number_is_refused_with_its_range);

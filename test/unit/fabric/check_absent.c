@@ -30,11 +30,13 @@ START_TEST(test_provider_excluded_by_FI_PROVIDER)
 {
 	installed[0] = "shm";
 	setenv("FI_PROVIDER", "shm,tcp", 1);
-	ck_has(none_for("ofi-verbs", ""), "FI_PROVIDER=shm,tcp leaves verbs out");
+	ck_has(none_for("ofi-verbs", ""),
+	       "FI_PROVIDER=shm,tcp leaves verbs out; unset it or add the name");
 	ck_has(none_for("ofi-shm", ""), "libfabric has shm");
 	ck_has(none_for("ofi", "provider=tcp;ofi_rxm"), "does not list tcp;ofi_rxm");
 	setenv("FI_PROVIDER", "^tcp,verbs", 1);
-	ck_has(none_for("ofi-verbs", ""), "FI_PROVIDER=^tcp,verbs leaves verbs out");
+	ck_has(none_for("ofi-verbs", ""),
+	       "FI_PROVIDER=^tcp,verbs leaves verbs out; unset it or remove the name");
 	ck_has(none_for("ofi-shm", ""), "libfabric has shm");
 	MACHINE(NULL);
 	ck_has(none_for("ofi", ""), "it lists shm; unset FI_PROVIDER or let it name one of them");
