@@ -22,7 +22,7 @@ static const struct {
 	{"psm3", "a device that it knows, or a network interface in PSM3_NIC"},
 	{"opx", "an Omni-Path device (ls /dev/hfi1*)"},
 	{"tcp", "a network interface that is up and has an address"},
-	{"shm", "/dev/shm"},
+	{"shm", "room in /dev/shm (see dat_info --check)"},
 	{"lnx", "FI_LNX_PROV_LINKS to name what it links; it has messages but no RDMA (FI_RMA), so "
 		"it can't carry DAT"},
 	{"sm2", "/dev/shm; it has messages but no RDMA (FI_RMA), so it can't carry DAT"},
