@@ -45,8 +45,7 @@ static const char *event_text(DAT_EVENT_NUMBER number)
 		return "rejected by the peer";
 	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
 		return "refused: nobody listens there, the keys or fabrics differ, or the peer has "
-		       "no "
-		       "resources";
+		       "no resources";
 	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
 		return "the accepted connection did not come about";
 	case DAT_CONNECTION_EVENT_DISCONNECTED:

@@ -107,7 +107,7 @@ START_TEST(signals_wait_until_libfabric_has_returned)
 {
 	struct sigaction action = {.sa_handler = handler}, old;
 	struct fi_info *list = (void *)&action;
-	sigset_t now;
+	sigset_t mask;
 
 	number = signals[_i].number;
 	taken = taken_inside = 0;
@@ -116,8 +116,8 @@ START_TEST(signals_wait_until_libfabric_has_returned)
 	ck_assert_ptr_null(list);
 	ck_assert_int_eq(taken, 1);
 	ck_assert_int_eq(taken_inside, !signals[_i].waits);
-	ck_assert_int_eq(pthread_sigmask(SIG_BLOCK, NULL, &now), 0);
-	ck_assert(!sigismember(&now, number));
+	ck_assert_int_eq(pthread_sigmask(SIG_BLOCK, NULL, &mask), 0);
+	ck_assert(!sigismember(&mask, number));
 	ck_assert_int_eq(sigaction(number, &old, NULL), 0);
 }
 END_TEST
