@@ -208,6 +208,7 @@ fault_tests = \
 	%D%/fault/outlive1 %D%/fault/outlive2 \
 	%D%/fault/passive1 %D%/fault/passive2 \
 	%D%/fault/quals1 %D%/fault/quals2 \
+	%D%/fault/random1 %D%/fault/random2 \
 	%D%/fault/reach1 %D%/fault/reach2 \
 	%D%/fault/same_host1 %D%/fault/same_host2 \
 	%D%/fault/scale1 %D%/fault/scale2 \
@@ -1494,6 +1495,13 @@ nomem_wraps = -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_quals2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_quals2_LDADD = $(inside2_libs)
 
+%C%_fault_random1_SOURCES = %D%/fault/random.c %D%/fault/places.h %D%/fault/watched.h %D%/fault/fault.h
+%C%_fault_random1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_random1_LDADD = $(user1_libs)
+%C%_fault_random2_SOURCES = %D%/fault/random.c %D%/fault/places.h %D%/fault/watched.h %D%/fault/fault.h
+%C%_fault_random2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_random2_LDADD = $(user2_libs)
+
 %C%_fault_reach1_SOURCES = %D%/fault/reach.c %D%/fault/fault.h
 %C%_fault_reach1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_reach1_LINK = $(LINK) -rdynamic
@@ -1675,7 +1683,7 @@ matrix_faults = \
 	%D%/fault/agent1 %D%/fault/agent2 %D%/fault/alloc1 %D%/fault/alloc2 %D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 %D%/fault/flood1 %D%/fault/flood2 %D%/fault/fork1 %D%/fault/fork2 \
 	%D%/fault/freeze1 %D%/fault/freeze2 %D%/fault/idle1 %D%/fault/idle2 %D%/fault/kill1 %D%/fault/kill2 %D%/fault/kill_at1 %D%/fault/kill_at2 %D%/fault/leaks1 %D%/fault/leaks2 \
-	%D%/fault/order1 %D%/fault/order2 %D%/fault/outlive1 %D%/fault/outlive2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/same_host1 %D%/fault/same_host2 %D%/fault/scale1 %D%/fault/scale2 \
+	%D%/fault/order1 %D%/fault/order2 %D%/fault/outlive1 %D%/fault/outlive2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/random1 %D%/fault/random2 %D%/fault/same_host1 %D%/fault/same_host2 %D%/fault/scale1 %D%/fault/scale2 \
 	%D%/fault/sever1 %D%/fault/sever2 %D%/fault/signal1 %D%/fault/signal2 %D%/fault/stops1 %D%/fault/stops2 %D%/fault/spin1 %D%/fault/spin2 %D%/fault/invalidate1 %D%/fault/invalidate2 %D%/fault/threads1 %D%/fault/threads2
 check-all: all $(conform_tests) $(fault_tests) %D%/fabric/libsham-fi.la
 	T_PARTS='$(parts)' $(SHELL) %D%/run-env $(SHELL) $(srcdir)/%D%/matrix.sh $(abs_builddir)/%D%/matrix \

@@ -5,8 +5,8 @@
 # check-faults" runs the long form of all programs. The programs wait most of the time, so the
 # fabrics run in parallel.
 
-[ $# -gt 0 ] || set -- order2 flood2 sever2 invalidate2 connect2:many outlive2 datagrams2 lies \
-	intruder
+[ $# -gt 0 ] || set -- order2 flood2 sever2 invalidate2 connect2:many outlive2 datagrams2 random2 \
+	lies intruder
 
 dir=$(mktemp -d) || exit 2
 trap 'rm -rf "$dir"' EXIT
