@@ -25,26 +25,23 @@ struct ia_slot {
 static struct ia_slot first_chunk[CHUNK_SLOTS] = {{.reserved = true}};
 static _Atomic(struct ia_slot *) chunks[NUM_CHUNKS] = {first_chunk};
 
-static struct datr_lock table_lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static struct datr_lock table_lock = DATR_LOCK_INIT;
 static unsigned int table_size = CHUNK_SLOTS;
 static unsigned int last_number;
 
 /* The lock is held for moments only, but a signal handler may fork in such a moment. */
 #define FORK_LOCK_MS 100
 
-static _Thread_local bool at_rest; /* while this thread forks: it holds the lock */
-
 void datr_ia_fork_begin(void)
 {
-	at_rest = datr_lock_for(&table_lock, FORK_LOCK_MS);
+	datr_lock_fork_begin(&table_lock, FORK_LOCK_MS);
 }
 
 void datr_ia_fork_end(bool in_child)
 {
-	if (in_child)
-		datr_lock_renew(&table_lock, PTHREAD_MUTEX_DEFAULT, at_rest);
-	else if (at_rest)
-		datr_unlock(&table_lock);
+	if (in_child && !datr_lock_is_forkers(&table_lock))
+		datr_lock_renew(&table_lock);
+	datr_lock_fork_end(&table_lock);
 }
 
 static struct ia_slot *slot_at(uintptr_t number)

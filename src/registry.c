@@ -12,7 +12,7 @@
  * Recursive, because a provider registers names in its init function, which runs with the lock
  * held. The provider's open, close and query functions run without it.
  */
-static struct datr_lock registry_lock = {.mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP};
+static struct datr_lock registry_lock = DATR_LOCK_INIT;
 /* Guarded by registry_lock. */
 static struct datr_conf conf;
 static bool conf_loaded;
@@ -33,22 +33,18 @@ void datr_registry_unlock(void)
 /* A thread that loads a library holds the lock for a while. */
 #define FORK_LOCK_MS 1000
 
-static _Thread_local bool at_rest; /* while this thread forks: it holds the lock */
-
 void datr_registry_fork_begin(void)
 {
-	at_rest = datr_lock_for(&registry_lock, FORK_LOCK_MS);
+	datr_lock_fork_begin(&registry_lock, FORK_LOCK_MS);
 }
 
 void datr_registry_fork_end(bool in_child)
 {
-	if (in_child) {
-		if (!at_rest)
-			loading = NULL; /* the thread that was loading is not here */
-		datr_lock_renew(&registry_lock, PTHREAD_MUTEX_RECURSIVE, at_rest);
-	} else if (at_rest) {
-		datr_unlock(&registry_lock);
+	if (in_child && !datr_lock_is_forkers(&registry_lock)) {
+		loading = NULL; /* the thread that was loading is not here */
+		datr_lock_renew(&registry_lock);
 	}
+	datr_lock_fork_end(&registry_lock);
 }
 
 enum datr_match datr_info_match(const DAT_PROVIDER_INFO *have, const DAT_PROVIDER_INFO *want)
