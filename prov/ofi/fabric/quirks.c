@@ -149,7 +149,7 @@ static const struct row {
 	 .what = "uses memory of an endpoint of the same process that was closed",
 	 .answer = "an endpoint of the same process gets another spelling of its name"},
 	{QUIRK(GONE_SENDERS), .provider = "shm", .fate = not_mended,
-	 .what = "crashes the receiver of an operation from a peer whose address was removed",
+	 .what = "crashes when an operation of a peer comes after the peer's address was removed",
 	 .answer = "the address of a peer stays for a minute after its last connection, or until "
 		   "its IA is closed"},
 	/* Only releases whose memory layout transport/shm_layout.c knows. */

@@ -74,7 +74,9 @@ static bool expect_over_fabric(struct dofi_conn *conn)
 	    dofi_conn_is_ending(conn))
 		return false;
 	dofi_memory_withdraw(conn);
+	conn->ia->rdm->peers.in_completion = true;
 	ret = conn->trans->expect(conn);
+	conn->ia->rdm->peers.in_completion = false;
 	if (ret)
 		dofi_conn_path_down(conn, -ret);
 	return !ret;

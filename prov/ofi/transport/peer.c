@@ -117,14 +117,15 @@ static bool may_forget(const struct dofi_peers *peers, const struct dofi_peer *p
 {
 	const struct dofi_ia *ia = peer->ia;
 
-	if (peer->conns || dofi_drain_awaits(ia, peer))
+	if (peer->conns)
 		return false;
-	if (peer->closed)
-		return true;
-	if (ia->quirks & DOFI_QUIRK_PEER_NUMBERS)
-		return peers->nidle > DOFI_PEERS_KEPT;
-	return !(ia->quirks & DOFI_QUIRK_GONE_SENDERS) || full ||
-	       dofi_now() - peer->idle_since >= DOFI_PEER_STAYS_NS;
+	if (!peer->closed && ia->quirks & DOFI_QUIRK_PEER_NUMBERS &&
+	    peers->nidle <= DOFI_PEERS_KEPT)
+		return false;
+	if (!peer->closed && ia->quirks & DOFI_QUIRK_GONE_SENDERS && !full &&
+	    dofi_now() - peer->idle_since < DOFI_PEER_STAYS_NS)
+		return false;
+	return !dofi_drain_awaits(ia, peer);
 }
 
 /* Removes idle peers, except those that operations under way refer to. False: none. */
@@ -134,9 +135,8 @@ static bool forget_idle(struct dofi_ia *ia, struct dofi_peers *peers, bool full)
 
 	if (!dofi_list_empty(&ia->orphans) || dofi_ud_is_sending(ia))
 		return false;
-	/* Operations of peers that have closed since may lie in the queue. */
-	if (ia->quirks & DOFI_QUIRK_GONE_SENDERS)
-		dofi_engine_drain_cq(ia);
+	if (ia->quirks & DOFI_QUIRK_GONE_SENDERS && peers->in_completion)
+		return false; /* the queue was not read, see dofi_peer_take */
 	DOFI_LIST_FOR_SAFE(node, &peers->list)
 	{
 		struct dofi_peer *peer = DOFI_CONTAINER(node, struct dofi_peer, link);
@@ -230,6 +230,14 @@ int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
 	int ret;
 
 	dofi_assert_held(&conn->ia->engine.lock);
+	/*
+	 * Operations of peers that have closed since may lie in the queue, and their entries are
+	 * about to go. A greeting that lies there, too, may add this peer.
+	 */
+	if (!peer && ia->quirks & DOFI_QUIRK_GONE_SENDERS && !peers->in_completion) {
+		dofi_engine_drain_cq(ia);
+		peer = dofi_peer_of(peers, &conn->chan->peer);
+	}
 	if (!peer) {
 		forget_idle(ia, peers, false);
 		ret = make_peer(ia, peers, conn->chan, &peer);

@@ -43,7 +43,8 @@ struct dofi_peers {
 	struct fid_av *av;
 	/* peers without connections in the order in which their last one ended */
 	struct dofi_list list;
-	uint32_t nidle; /* peers without connections whose IA may be open */
+	uint32_t nidle;     /* peers without connections whose IA may be open */
+	bool in_completion; /* one is being handled, so the queue can't be read now */
 	/*
 	 * Called for a connection that is not established when the stream below broke: its greeting
 	 * may be lost.

@@ -102,6 +102,7 @@ static int expect(struct dofi_conn *of)
 {
 	ck_assert_ptr_eq(of, &conn);
 	expects++;
+	ck_assert(rdm.peers.in_completion);
 	if (expect_answer)
 		return expect_answer;
 	of->peer = &peer;

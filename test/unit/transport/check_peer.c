@@ -349,6 +349,25 @@ START_TEST(the_entry_of_a_sender_that_has_closed_goes_after_a_look_at_the_queue)
 }
 END_TEST
 
+/* A read inside a read would handle later completions first. */
+START_TEST(the_queue_is_not_read_for_a_completion)
+{
+	ia.quirks = DOFI_QUIRK_GONE_SENDERS;
+	ck_assert_int_eq(meet(0, 7), 0);
+	dofi_peer_give(&conns[0]);
+	say_closed(0);
+	queue_reads = 0;
+	peers.in_completion = true;
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert_int_eq(queue_reads, 0);
+	ck_assert_int_eq(fabric.removed, 0);
+	peers.in_completion = false;
+	ck_assert_int_eq(meet(2, 9), 0);
+	ck_assert_int_eq(queue_reads, 1);
+	ck_assert_int_eq(fabric.removed, 1);
+}
+END_TEST
+
 START_TEST(the_entry_of_a_sender_goes_if_there_is_no_room_without)
 {
 	ia.quirks = DOFI_QUIRK_GONE_SENDERS;
@@ -717,6 +736,7 @@ int main(void)
 	tcase_add_loop_test(tc, an_entry_whose_messages_are_awaited_remains, 0, 2);
 	tcase_add_test(tc, the_entry_of_a_sender_remains_for_a_while);
 	tcase_add_test(tc, the_entry_of_a_sender_that_has_closed_goes_after_a_look_at_the_queue);
+	tcase_add_test(tc, the_queue_is_not_read_for_a_completion);
 	tcase_add_test(tc, the_entry_of_a_sender_goes_if_there_is_no_room_without);
 	tcase_add_test(tc, peers_with_message_numbers_remain);
 	tcase_add_test(tc, peers_with_message_numbers_go_with_their_IA);
