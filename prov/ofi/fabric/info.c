@@ -2,36 +2,27 @@
 #include "fabric/info.h"
 
 #include "base/addr.h"
-#include "base/clock.h"
+#include "base/lock.h"
 #include "base/thread.h"
 
 #include <pthread.h>
 #include <rdma/fabric.h>
-#include <sched.h>
 
-static pthread_mutex_t setup_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dofi_lock setup_lock = DOFI_LOCK_INITIALIZER(DOFI_LEVEL_NONE);
 
 void dofi_setup_begin(void)
 {
-	pthread_mutex_lock(&setup_lock);
+	dofi_lock(&setup_lock);
 }
 
 void dofi_setup_end(void)
 {
-	pthread_mutex_unlock(&setup_lock);
+	dofi_unlock(&setup_lock);
 }
 
-/* On an overloaded host the other thread gets as little of the processors as this one. */
 bool dofi_setup_begin_for(uint64_t ns)
 {
-	uint64_t used = dofi_thread_time() + ns;
-
-	while (pthread_mutex_trylock(&setup_lock)) {
-		if (dofi_thread_time() > used)
-			return false;
-		sched_yield();
-	}
-	return true;
+	return dofi_trylock_for(&setup_lock, ns);
 }
 
 int dofi_getinfo(uint32_t version, const char *node, uint64_t flags, const struct fi_info *hints,
