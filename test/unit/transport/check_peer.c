@@ -192,11 +192,14 @@ uint64_t __wrap_dofi_now(void)
 }
 
 static int queue_reads;
+static void (*greeted)(void); /* a greeting is in the queue */
 
 int dofi_engine_drain_cq(struct dofi_ia *of)
 {
 	ck_assert_ptr_eq(of, &ia);
 	queue_reads++;
+	if (greeted)
+		greeted();
 	return 0;
 }
 
@@ -365,6 +368,24 @@ START_TEST(the_queue_is_not_read_for_a_completion)
 	ck_assert_int_eq(meet(2, 9), 0);
 	ck_assert_int_eq(queue_reads, 1);
 	ck_assert_int_eq(fabric.removed, 1);
+}
+END_TEST
+
+static void greeting_of_the_second(void)
+{
+	greeted = NULL;
+	peers.in_completion = true;
+	ck_assert_int_eq(meet(2, 8), 0);
+	peers.in_completion = false;
+}
+
+START_TEST(a_peer_that_the_queue_brings_has_one_entry)
+{
+	ia.quirks = DOFI_QUIRK_GONE_SENDERS;
+	greeted = greeting_of_the_second;
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert_int_eq(fabric.inserted, 1);
+	ck_assert_ptr_eq(conns[1].peer, conns[2].peer);
 }
 END_TEST
 
@@ -737,6 +758,7 @@ int main(void)
 	tcase_add_test(tc, the_entry_of_a_sender_remains_for_a_while);
 	tcase_add_test(tc, the_entry_of_a_sender_that_has_closed_goes_after_a_look_at_the_queue);
 	tcase_add_test(tc, the_queue_is_not_read_for_a_completion);
+	tcase_add_test(tc, a_peer_that_the_queue_brings_has_one_entry);
 	tcase_add_test(tc, the_entry_of_a_sender_goes_if_there_is_no_room_without);
 	tcase_add_test(tc, peers_with_message_numbers_remain);
 	tcase_add_test(tc, peers_with_message_numbers_go_with_their_IA);
