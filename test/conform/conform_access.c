@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Rights of memory on a connection: local segments, remote access, RMRs. */
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "conform.h"
 
 #define SIZE ((size_t)4096)
@@ -347,6 +350,64 @@ START_TEST(LMR_027_region_stays_accessible_beside_a_window)
 }
 END_TEST
 
+#define PART      ((size_t)16 << 20)
+#define FAR       ((size_t)1 << 32)
+#define VERY_LONG (FAR + PART)
+
+/*
+ * Maps the same 16 MiB again and again, and memory of its own behind 4 GiB. Devices that pin memory
+ * pin only these two.
+ */
+static unsigned char *map_very_long(void)
+{
+	int fd = memfd_create("part of a long region", MFD_CLOEXEC);
+	unsigned char *mem;
+
+	ck_assert_int_eq(ftruncate(fd, (off_t)PART), 0);
+	mem = mmap(NULL, VERY_LONG, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ck_assert_ptr_ne(mem, MAP_FAILED);
+	for (size_t at = 0; at < FAR; at += PART)
+		ck_assert_ptr_eq(mmap(mem + at, PART, PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_FIXED, fd, 0),
+				 mem + at);
+	close(fd);
+	return mem;
+}
+
+START_TEST(PRG_06_region_of_more_than_4_GiB)
+{
+	struct t_buf buf = {.mem = map_very_long(), .size = VERY_LONG};
+	DAT_REGION_DESCRIPTION region = {.for_va = buf.mem};
+	unsigned char *far = buf.mem + FAR + 100;
+	DAT_DTO_COOKIE cookie = {.as_64 = 5};
+	const struct t_end *end = &loop.end[0], *peer = &loop.end[1];
+	DAT_RMR_TRIPLET remote;
+	DAT_LMR_TRIPLET local;
+	DAT_VLEN length;
+
+	t_ok(t_lmr_create(t_tia.ia, DAT_MEM_TYPE_VIRTUAL, region, VERY_LONG, t_tia.pz, ALL,
+			  &buf.lmr, &buf.lmr_context, &buf.rmr_context, &length, NULL));
+	ck_assert_uint_ge(length, VERY_LONG);
+	remote = t_remote_seg(&buf, FAR + 100, SIZE);
+	writes_and_arrives(remote, far, 21);
+	reads(remote, 21);
+	ck_assert_uint_eq(buf.mem[100], 0);
+	t_fill(far, SIZE, 22);
+	local = t_seg(&buf, FAR + 100, SIZE);
+	remote = t_remote_seg(&peer->buf, 0, SIZE);
+	t_ok(t_recv(peer, SIZE, 1, 6, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(dat_ep_post_rdma_write(end->ep, 1, &local, cookie, &remote,
+				    DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(t_send(end, SIZE, 1, 7, DAT_COMPLETION_SUPPRESS_FLAG));
+	t_wait_dto(end->request_evd, end->ep, 5, DAT_DTO_SUCCESS, SIZE);
+	t_wait_dto(peer->recv_evd, peer->ep, 6, DAT_DTO_SUCCESS, 1);
+	ck_assert(t_is_filled(peer->buf.mem, SIZE, 22));
+	t_ok(dat_lmr_free(buf.lmr));
+	munmap(buf.mem, VERY_LONG);
+}
+END_TEST
+
 START_TEST(RMR_009_query_tells_the_latest_bind)
 {
 	DAT_RMR_HANDLE rmr = new_rmr(t_tia.pz);
@@ -411,6 +472,7 @@ Suite *conform_access(void)
 	tcase_add_test(tc, LMR_048_memory_is_coherent_without_sync);
 	tcase_add_test(tc, LMR_034_region_with_a_window_cannot_be_freed);
 	tcase_add_test(tc, LMR_027_region_stays_accessible_beside_a_window);
+	tcase_add_test(tc, PRG_06_region_of_more_than_4_GiB);
 	tcase_add_test(tc, RMR_009_query_tells_the_latest_bind);
 	tcase_add_loop_test(tc, RMR_018_freed_window_is_closed_to_peers, 0, 2);
 	return suite;

@@ -95,10 +95,7 @@ static void init_limits(struct dofi_ia *ia)
 	if (dofi_guard_segments(ia))
 		limits->plain = 0; /* no receive is plain */
 	limits->plain_write = ia->splits_writes ? 1 : limits->plain;
-	/* DAT 2.0 reports it in 32 bits. */
-	limits->max_lmr = sizeof(((DAT_IA_ATTR *)NULL)->max_lmr_block_size) == sizeof(uint32_t)
-				  ? UINT32_MAX
-				  : INT64_MAX;
+	limits->max_lmr = INT64_MAX;
 }
 
 /* --- named attributes --- */
@@ -191,6 +188,8 @@ static void put_identity(const struct dofi_ia *ia, DAT_IA_ATTR *attr)
 
 static void put_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr)
 {
+	/* DAT 2.0 has 32 bits for it. Longer regions are accepted all the same. */
+	const uint64_t longest = (__typeof__(attr->max_lmr_block_size))-1;
 	const struct dofi_limits *limits = &ia->limits;
 
 	put_identity(ia, attr);
@@ -202,7 +201,9 @@ static void put_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr)
 	attr->max_evd_qlen = (DAT_COUNT)limits->max_evd_qlen;
 	attr->max_iov_segments_per_dto = (DAT_COUNT)limits->max_iov;
 	attr->max_lmrs = (DAT_COUNT)limits->max_lmrs;
-	attr->max_lmr_block_size = (__typeof__(attr->max_lmr_block_size))limits->max_lmr;
+	attr->max_lmr_block_size =
+		(__typeof__(attr->max_lmr_block_size))(limits->max_lmr < longest ? limits->max_lmr
+										 : longest);
 	attr->max_lmr_virtual_address = UINTPTR_MAX;
 	attr->max_pzs = (DAT_COUNT)limits->max_pzs;
 	attr->max_message_size = (__typeof__(attr->max_message_size))limits->max_message;

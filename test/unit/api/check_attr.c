@@ -225,7 +225,7 @@ START_TEST(some_limits_are_always_the_same)
 	ck_assert_uint_eq(ia->limits.max_evd_qlen, MAX_EVD_QLEN);
 	ck_assert_uint_eq(ia->limits.max_pzs, MAX_PZS);
 	ck_assert_uint_eq(ia->limits.max_reads, MAX_READS);
-	ck_assert_uint_eq(ia->limits.max_lmr, UINT32_MAX);
+	ck_assert_uint_eq(ia->limits.max_lmr, INT64_MAX);
 	free(ia);
 }
 END_TEST
@@ -421,6 +421,19 @@ static struct dofi_ia *limited_ia(struct fi_info *info)
 	return ia;
 }
 
+START_TEST(a_limit_above_32_bits_is_told_as_the_highest_number)
+{
+	struct fi_info info;
+	struct dofi_ia *ia = limited_ia(&info);
+	DAT_IA_ATTR attr;
+
+	ia->limits.max_lmr = (uint64_t)UINT32_MAX + 24;
+	ck_assert_uint_eq(dofi_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL), DAT_SUCCESS);
+	ck_assert_uint_eq(attr.max_lmr_block_size, UINT32_MAX);
+	free(ia);
+}
+END_TEST
+
 START_TEST(a_query_tells_the_limits)
 {
 	struct fi_info info;
@@ -578,6 +591,7 @@ int main(void)
 	tcase_add_test(tcase, what_an_ia_is_has_a_name);
 	tcase_add_loop_test(tcase, the_fabric_decides_which_extensions_there_are, 0, 4);
 	tcase_add_test(tcase, a_query_tells_the_limits);
+	tcase_add_test(tcase, a_limit_above_32_bits_is_told_as_the_highest_number);
 	tcase_add_test(tcase, a_query_tells_what_the_provider_does);
 	tcase_add_test(tcase, a_query_checks_its_arguments);
 	tcase_add_test(tcase, what_the_fabric_does_not_name_has_no_attribute);
