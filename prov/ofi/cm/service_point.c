@@ -31,7 +31,10 @@ static DAT_RETURN listen_error(const struct dofi_ia *ia, uint64_t conn_qual, int
 				 : DOFI_ERR(DAT_CONN_QUAL_UNAVAILABLE, DAT_NO_SUBTYPE);
 	DOFI_LOG_W("%s: can't listen on connection qualifier %" PRIu64 ": %s%s", ia->name,
 		   conn_qual,
-		   err == -ENOSPC ? "every port that could serve it is taken" : strerror(-err),
+		   err == -ENOSPC ? "every port that could serve it is taken, or the user has as "
+				    "many descriptors in epoll sets as "
+				    "/proc/sys/fs/epoll/max_user_watches allows"
+				  : strerror(-err),
 		   err == -EACCES ? "; ports below 1024 take privileges, use a greater number"
 				  : "");
 	if (err == -EACCES)
