@@ -1024,7 +1024,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_fabric_check_wish_SOURCES = %D%/unit/fabric/check_wish.c $(offers)
 %C%_unit_fabric_check_wish_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_wish_LINK = $(LINK) $(offers_wraps) -Wl,--wrap=getifaddrs \
-	-Wl,--wrap=freeifaddrs
+	-Wl,--wrap=freeifaddrs -Wl,--wrap=connect
 %C%_unit_fabric_check_wish_LDADD = $(p2_libs)
 
 %C%_unit_cm_check_conn_SOURCES = %D%/unit/cm/check_conn.c %D%/lib/t_blocks.h $(t_headers)

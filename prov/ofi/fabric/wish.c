@@ -25,8 +25,12 @@ static bool is_of_no_host(const struct sockaddr_storage *addr)
 	struct in6_addr ip;
 	bool v4 = dofi_addr_bytes(addr, &ip) == sizeof(struct in_addr);
 
-	return dofi_addr_is_any(addr) ||
-	       (v4 ? (ip.s6_addr[0] & 0xf0) == 0xe0 : IN6_IS_ADDR_MULTICAST(&ip));
+	if (dofi_addr_is_any(addr))
+		return true;
+	if (!v4)
+		return IN6_IS_ADDR_MULTICAST(&ip);
+	/* A host without a route does not say that this one is a broadcast address. */
+	return IN_MULTICAST(ntohl(ip.s6_addr32[0])) || ip.s6_addr32[0] == INADDR_BROADCAST;
 }
 
 /*

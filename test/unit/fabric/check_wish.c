@@ -241,6 +241,19 @@ START_TEST(test_bad_words)
 }
 END_TEST
 
+static bool no_route;
+
+int __real_connect(int fd, const struct sockaddr *addr, socklen_t size);
+int __wrap_connect(int fd, const struct sockaddr *addr, socklen_t size);
+
+int __wrap_connect(int fd, const struct sockaddr *addr, socklen_t size)
+{
+	if (!no_route)
+		return __real_connect(fd, addr, size);
+	errno = ENETUNREACH;
+	return -1;
+}
+
 /* A socket can listen there, but peers could not connect. */
 START_TEST(test_addresses_that_name_no_host)
 {
@@ -254,6 +267,8 @@ START_TEST(test_addresses_that_name_no_host)
 	ck_assert_int_ne(parse("addr=ff02::1"), 0);
 	ck_has(t_captured(fd), "has to be an address of this host");
 	ck_assert_int_eq(parse("addr=127.255.255.254"), 0);
+	no_route = true;
+	ck_assert_int_eq(parse("addr=255.255.255.255"), -EADDRNOTAVAIL);
 }
 END_TEST
 
