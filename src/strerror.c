@@ -189,14 +189,16 @@ DAT_RETURN dat_strerror(DAT_RETURN value, const char **major_message, const char
 {
 	const char *type, *subtype;
 
+	type = FIND_TEXT(types, DAT_GET_TYPE(value));
+	subtype = FIND_TEXT(subtypes, DAT_GET_SUBTYPE(value));
+	/* Programs print the strings without checking the result, so they are always set. */
+	if (major_message)
+		*major_message = type ? type : "unknown return code";
+	if (minor_message)
+		*minor_message = subtype ? subtype : "unknown subtype";
 	if (!major_message)
 		return DATR_BAD_ARG(2);
 	if (!minor_message)
 		return DATR_BAD_ARG(3);
-	type = FIND_TEXT(types, DAT_GET_TYPE(value));
-	subtype = FIND_TEXT(subtypes, DAT_GET_SUBTYPE(value));
-	/* Programs print the strings without checking the result, so they are always set. */
-	*major_message = type ? type : "unknown return code";
-	*minor_message = subtype ? subtype : "unknown subtype";
 	return type && subtype ? DAT_SUCCESS : DATR_BAD_ARG(1);
 }

@@ -618,6 +618,36 @@ START_TEST(PRG_06_sizes_in_attributes_are_no_limits)
 }
 END_TEST
 
+/* The values of InfiniBand that programs ask for without a query, and the sums of the IA. */
+START_TEST(PRG_06_attributes_of_other_adapters_become_the_limits)
+{
+	const uint32_t longest = UINT32_C(1) << 31;
+	DAT_EP_ATTR attr = t_default_attr(&t_tia), got;
+	DAT_EP_PARAM param;
+	struct t_end end;
+
+	attr.max_message_size = attr.max_rdma_size = longest;
+	attr.max_rdma_read_in = t_tia.attr.max_rdma_read_in;
+	attr.max_rdma_read_out = t_tia.attr.max_rdma_read_out;
+	t_end_new(&end, &t_tia, &attr);
+	for (int again = 0; again < 2; again++) {
+		got = t_ep_attr(end.ep);
+		ck_assert_uint_eq(got.max_message_size, t_tia.attr.max_message_size);
+		ck_assert_uint_eq(got.max_rdma_size, t_tia.attr.max_rdma_size);
+		ck_assert_int_eq(got.max_rdma_read_in, t_tia.attr.max_rdma_read_per_ep_in);
+		ck_assert_int_eq(got.max_rdma_read_out, t_tia.attr.max_rdma_read_per_ep_out);
+		param.ep_attr = attr;
+		t_ok(dat_ep_modify(end.ep,
+				   DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE |
+					   DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE |
+					   DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN |
+					   DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT,
+				   &param));
+	}
+	t_end_free(&end);
+}
+END_TEST
+
 START_TEST(PRG_06_request_flags_that_programs_set)
 {
 	static const unsigned int flags[] = {
@@ -1032,6 +1062,7 @@ static void add_with_ia(Suite *suite)
 	tcase_add_test(tcase, PRG_22_receives_and_unsignalled_requests_on_one_evd);
 	tcase_add_loop_test(tcase, PRG_21_connection_events_at_another_ia, 0, 2);
 	tcase_add_loop_test(tcase, PRG_06_sizes_in_attributes_are_no_limits, 0, 3);
+	tcase_add_test(tcase, PRG_06_attributes_of_other_adapters_become_the_limits);
 	tcase_add_loop_test(tcase, PRG_06_request_flags_that_programs_set, 0, 2);
 	tcase_add_loop_test(tcase, PRG_09_private_data_is_changed_and_sent_back, 0, 2);
 	tcase_add_test(tcase, PRG_09_reject_takes_the_arguments_of_its_generation);

@@ -215,8 +215,8 @@ static void put_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr)
 	attr->max_recv_per_srq = limits->max_srqs ? (DAT_COUNT)limits->max_dtos : 0;
 	attr->max_iov_segments_per_rdma_read = (DAT_COUNT)limits->max_iov;
 	attr->max_iov_segments_per_rdma_write = (DAT_COUNT)limits->max_iov;
-	attr->max_rdma_read_in = (DAT_COUNT)(limits->max_reads * limits->max_eps);
-	attr->max_rdma_read_out = (DAT_COUNT)(limits->max_reads * limits->max_eps);
+	attr->max_rdma_read_in = dofi_limits_all_reads(limits);
+	attr->max_rdma_read_out = dofi_limits_all_reads(limits);
 	attr->max_rdma_read_per_ep_in_guaranteed = DAT_TRUE;
 	attr->max_rdma_read_per_ep_out_guaranteed = DAT_TRUE;
 	attr->num_transport_attr = 0;

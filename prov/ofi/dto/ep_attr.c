@@ -44,6 +44,11 @@ static bool within(DAT_COUNT value, uint64_t limit)
 	return value >= 0 && (uint64_t)value <= limit;
 }
 
+static DAT_COUNT at_most(DAT_COUNT value, uint32_t limit)
+{
+	return within(value, limit) ? value : (DAT_COUNT)limit;
+}
+
 static bool recv_flags_ok(DAT_COMPLETION_FLAGS flags)
 {
 	return flags == DAT_COMPLETION_DEFAULT_FLAG || flags == DAT_COMPLETION_UNSIGNALLED_FLAG ||
@@ -72,18 +77,34 @@ static uint64_t longest_message(const struct dofi_limits *limits, const DAT_EP_A
 	return dofi_is_datagram(asked) ? limits->max_datagram : limits->max_message;
 }
 
+/* MVAPICH2 asks for as much without a query, because ports of InfiniBand report it. */
+#define IB_LONGEST (UINT64_C(1) << 31)
+
+static bool size_ok(uint64_t size, uint64_t limit, bool datagrams)
+{
+	return size <= limit || (size <= IB_LONGEST && !datagrams);
+}
+
+/* dat_ia_query also reports the sum of all EPs. Who asks for it gets what one EP can have. */
+static bool reads_ok(const struct dofi_limits *limits, DAT_COUNT reads)
+{
+	return within(reads, limits->max_reads) || reads == dofi_limits_all_reads(limits);
+}
+
 static bool within_limits(const struct dofi_limits *limits, const DAT_EP_ATTR *asked)
 {
-	return asked->max_message_size <= longest_message(limits, asked) &&
-	       asked->max_rdma_size <= limits->max_rdma &&
+	bool datagrams = dofi_is_datagram(asked);
+
+	return size_ok(asked->max_message_size, longest_message(limits, asked), datagrams) &&
+	       size_ok(asked->max_rdma_size, limits->max_rdma, datagrams) &&
 	       recv_flags_ok(asked->recv_completion_flags) &&
 	       request_flags_ok(asked->request_completion_flags) &&
 	       within(asked->max_recv_dtos, limits->max_dtos) &&
 	       within(asked->max_request_dtos, limits->max_dtos) &&
 	       within(asked->max_recv_iov, limits->max_iov) &&
 	       within(asked->max_request_iov, limits->max_iov) &&
-	       within(asked->max_rdma_read_in, limits->max_reads) &&
-	       within(asked->max_rdma_read_out, limits->max_reads) &&
+	       reads_ok(limits, asked->max_rdma_read_in) &&
+	       reads_ok(limits, asked->max_rdma_read_out) &&
 	       within(asked->max_rdma_read_iov, limits->max_iov) &&
 	       within(asked->max_rdma_write_iov, limits->max_iov) &&
 	       asked->ep_transport_specific_count >= 0 && asked->ep_provider_specific_count >= 0;
@@ -94,6 +115,13 @@ static bool within_limits(const struct dofi_limits *limits, const DAT_EP_ATTR *a
 	do {                                          \
 		if (asked->field)                     \
 			attr_p->field = asked->field; \
+	} while (0)
+
+/* The default is the limit. */
+#define TAKE_UP_TO_THE_LIMIT(field)               \
+	do {                                      \
+		if (asked->field < attr_p->field) \
+			TAKE(field);              \
 	} while (0)
 
 DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *asked,
@@ -118,8 +146,8 @@ DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *ask
 		return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
 	attr_p->service_type = asked->service_type;
 	attr_p->max_message_size = longest_message(&ia->limits, asked);
-	TAKE(max_message_size);
-	TAKE(max_rdma_size);
+	TAKE_UP_TO_THE_LIMIT(max_message_size);
+	TAKE_UP_TO_THE_LIMIT(max_rdma_size);
 	TAKE(max_recv_dtos);
 	TAKE(max_request_dtos);
 	TAKE(max_recv_iov);
@@ -128,8 +156,8 @@ DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *ask
 	TAKE(max_rdma_write_iov);
 	attr_p->recv_completion_flags = asked->recv_completion_flags;
 	attr_p->request_completion_flags = asked->request_completion_flags;
-	attr_p->max_rdma_read_in = asked->max_rdma_read_in;
-	attr_p->max_rdma_read_out = asked->max_rdma_read_out;
+	attr_p->max_rdma_read_in = at_most(asked->max_rdma_read_in, ia->limits.max_reads);
+	attr_p->max_rdma_read_out = at_most(asked->max_rdma_read_out, ia->limits.max_reads);
 	attr_p->srq_soft_hw = asked->srq_soft_hw;
 	return DAT_SUCCESS;
 }

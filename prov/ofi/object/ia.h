@@ -55,6 +55,12 @@ struct dofi_limits {
 	uint64_t plain_write; /* the same for writes, which must not need two operations */
 };
 
+/* The RDMA reads of all EPs together. */
+static inline DAT_COUNT dofi_limits_all_reads(const struct dofi_limits *limits)
+{
+	return (DAT_COUNT)(limits->max_reads * limits->max_eps);
+}
+
 /* Registered memory with a slot per EP for reads of the peer's context table. */
 struct dofi_scratch {
 	struct dofi_ctx_wire *slots;

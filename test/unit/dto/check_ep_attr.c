@@ -11,6 +11,7 @@
 #define DTOS     500
 #define IOV      6
 #define READS    20
+#define EPS      50
 #define MESSAGE  70000u
 #define RDMA     80000u
 #define DATAGRAM 2048u
@@ -22,6 +23,7 @@ static void setup(void)
 	ia.limits.max_dtos = DTOS;
 	ia.limits.max_iov = IOV;
 	ia.limits.max_reads = READS;
+	ia.limits.max_eps = EPS;
 	ia.limits.max_message = MESSAGE;
 	ia.limits.max_rdma = RDMA;
 	ia.limits.max_datagram = DATAGRAM;
@@ -171,18 +173,45 @@ START_TEST(a_value_is_at_most_the_limit)
 }
 END_TEST
 
-START_TEST(a_size_is_at_most_the_limit)
+/* Programs ask for the 2 GiB of InfiniBand without a query. */
+START_TEST(a_size_of_up_to_2_GiB_becomes_the_limit)
+{
+	const uint32_t longest = UINT32_C(1) << 31;
+	const uint32_t sizes[] = {MESSAGE, MESSAGE + 1, longest};
+	DAT_EP_ATTR asked = all(), got;
+
+	asked.max_message_size = asked.max_rdma_size = sizes[_i];
+	ck_assert_uint_eq(resolve(&asked, &got), DAT_SUCCESS);
+	ck_assert_uint_eq(got.max_message_size, MESSAGE);
+	ck_assert_uint_eq(got.max_rdma_size, sizes[_i] < RDMA ? sizes[_i] : RDMA);
+	asked.max_message_size = longest + 1;
+	ck_assert_uint_eq(resolve(&asked, &got), refused(DAT_INVALID_PARAMETER));
+	asked.max_message_size = MESSAGE;
+	asked.max_rdma_size = longest + 1;
+	ck_assert_uint_eq(resolve(&asked, &got), refused(DAT_INVALID_PARAMETER));
+}
+END_TEST
+
+/* The sum of all EPs is a number that dat_ia_query returns, too. */
+START_TEST(the_reads_of_the_IA_become_those_of_an_EP)
 {
 	DAT_EP_ATTR asked = all(), got;
 
-	asked.max_message_size = MESSAGE;
-	asked.max_rdma_size = RDMA;
+	asked.max_rdma_read_in = asked.max_rdma_read_out = READS * EPS;
 	ck_assert_uint_eq(resolve(&asked, &got), DAT_SUCCESS);
-	asked.max_message_size = MESSAGE + 1;
+	ck_assert_int_eq(got.max_rdma_read_in, READS);
+	ck_assert_int_eq(got.max_rdma_read_out, READS);
+	asked.max_rdma_read_in = READS * EPS + 1;
 	ck_assert_uint_eq(resolve(&asked, &got), refused(DAT_INVALID_PARAMETER));
-	asked.max_message_size = MESSAGE;
-	asked.max_rdma_size = RDMA + 1;
+	asked.max_rdma_read_in = READS * EPS - 1;
 	ck_assert_uint_eq(resolve(&asked, &got), refused(DAT_INVALID_PARAMETER));
+}
+END_TEST
+
+START_TEST(what_is_not_offered_is_refused)
+{
+	DAT_EP_ATTR asked, got;
+
 	asked = all();
 	asked.ep_transport_specific_count = -1;
 	ck_assert_uint_eq(resolve(&asked, &got), refused(DAT_INVALID_PARAMETER));
@@ -279,7 +308,9 @@ int main(void)
 	tcase_add_test(tcase, an_EP_without_an_EVD_has_no_queue);
 	tcase_add_test(tcase, an_EP_of_an_SRQ_notifies_each_receive);
 	tcase_add_loop_test(tcase, a_value_is_at_most_the_limit, 0, 8);
-	tcase_add_test(tcase, a_size_is_at_most_the_limit);
+	tcase_add_loop_test(tcase, a_size_of_up_to_2_GiB_becomes_the_limit, 0, 3);
+	tcase_add_test(tcase, the_reads_of_the_IA_become_those_of_an_EP);
+	tcase_add_test(tcase, what_is_not_offered_is_refused);
 	tcase_add_loop_test(tcase, flags_of_streams, 0, 8);
 	if (T_DAT_MAJOR > 1)
 		tcase_add_test(tcase, datagrams_are_shorter_and_have_no_srq);
