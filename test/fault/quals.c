@@ -3,6 +3,8 @@
  * Connection qualifiers of 64 bits. Long ones are hashed to TCP ports, so several may lead to the
  * same port. Each must lead to its own service point.
  */
+#include <linux/capability.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fault.h"
@@ -171,6 +173,50 @@ START_TEST(each_qualifier_is_served_once)
 }
 END_TEST
 
+/* Ports below 1024 take it. */
+static void give_up_the_privilege(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+	ck_assert_int_eq((int)syscall(SYS_capget, &head, sets), 0);
+	sets[0].effective &= ~(1u << CAP_NET_BIND_SERVICE);
+	ck_assert_int_eq((int)syscall(SYS_capset, &head, sets), 0);
+}
+
+static void serve_a_small_one(void)
+{
+	DAT_RETURN ret;
+
+	evd = t_evd(&ia, 4, DAT_EVD_CR_FLAG);
+	quals[0] = 0;
+	do
+		ret = dat_psp_create(ia.ia, ++quals[0], evd, DAT_PSP_CONSUMER_FLAG, &psps[0]);
+	while (DAT_GET_TYPE(ret) == DAT_GET_TYPE(DAT_CONN_QUAL_IN_USE));
+	t_ok(ret);
+	ck_assert_uint_lt(quals[0], 1024);
+}
+
+START_TEST(a_small_qualifier_needs_no_privilege)
+{
+	struct t_peer visitor, rival;
+
+	t_peer_start(&visitor, visitor_role);
+	t_peer_start(&rival, rival_role);
+	open_end();
+	give_up_the_privilege();
+	serve_a_small_one();
+	t_peer_tell(&rival, quals[0]);
+	t_peer_join(&rival);
+	for (int i = 0; i < QUALS; i++) {
+		t_peer_tell(&visitor, quals[0]);
+		accept_one(0);
+	}
+	t_peer_join(&visitor);
+	t_ia_close(&ia);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("quals");
@@ -180,5 +226,6 @@ int main(void)
 	tcase_add_loop_test(tcase, one_process_serves_all, 0, 2);
 	tcase_add_loop_test(tcase, two_processes_share_the_qualifiers, 0, 2);
 	tcase_add_test(tcase, each_qualifier_is_served_once);
+	tcase_add_test(tcase, a_small_qualifier_needs_no_privilege);
 	return t_run(suite);
 }

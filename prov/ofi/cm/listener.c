@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Listening sockets: choice of the port for a conn_qual, and exclusive use of a long conn_qual. */
+/* Listening sockets: choice of the port for a conn_qual, and exclusive use of a conn_qual that has
+ * several. */
 #include "cm/listener.h"
 
 #include "cm/service_point.h"
@@ -207,7 +208,7 @@ static int listen_anywhere(struct dofi_sp *sp)
 }
 
 /*
- * Two processes with the same long conn_qual would each find a free port. So the listener takes a
+ * Two processes with the same conn_qual would each find a free port. So the listener takes a
  * name in the abstract socket space: it is exclusive in the network namespace, as ports are, and
  * disappears with its process.
  */
@@ -227,7 +228,7 @@ static int claim(struct dofi_sp *sp)
 	return 0;
 }
 
-static int listen_hashed(struct dofi_sp *sp)
+static int listen_claimed(struct dofi_sp *sp)
 {
 	uint16_t port;
 	int ret = claim(sp);
@@ -236,10 +237,10 @@ static int listen_hashed(struct dofi_sp *sp)
 		return ret;
 	for (uint32_t n = 0; dofi_port_candidate(sp->conn_qual, n, &port); n++) {
 		ret = listen_at(sp, port);
-		if (ret != -EADDRINUSE)
+		if (ret != -EADDRINUSE && ret != -EACCES)
 			return ret;
 	}
-	return -ENOSPC;
+	return ret == -EACCES ? ret : -ENOSPC;
 }
 
 int dofi_sp_listen(struct dofi_sp *sp)
@@ -253,10 +254,10 @@ int dofi_sp_listen(struct dofi_sp *sp)
 	dofi_list_init(&sp->link);
 	if (!sp->conn_qual)
 		ret = listen_anywhere(sp);
-	else if (sp->conn_qual <= UINT16_MAX)
+	else if (dofi_port_is_own(sp->conn_qual))
 		ret = listen_at(sp, (uint16_t)sp->conn_qual);
 	else
-		ret = listen_hashed(sp);
+		ret = listen_claimed(sp);
 	if (ret)
 		dofi_sp_unlisten(sp);
 	else

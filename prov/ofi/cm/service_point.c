@@ -35,8 +35,7 @@ static DAT_RETURN listen_error(const struct dofi_ia *ia, uint64_t conn_qual, int
 				    "many descriptors in epoll sets as "
 				    "/proc/sys/fs/epoll/max_user_watches allows"
 				  : strerror(-err),
-		   err == -EACCES ? "; ports below 1024 take privileges, use a greater number"
-				  : "");
+		   err == -EACCES ? "; a security policy of the host may forbid its port" : "");
 	if (err == -EACCES)
 		return DOFI_BAD_ARG(2);
 	return err == -ENOSPC ? DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE)

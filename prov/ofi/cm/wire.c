@@ -346,12 +346,16 @@ static uint64_t mix(uint64_t x)
 
 bool dofi_port_candidate(uint64_t conn_qual, uint32_t n, uint16_t *port_p)
 {
+	bool fits = conn_qual <= UINT16_MAX;
 	uint64_t hash;
 
-	if (conn_qual <= UINT16_MAX) {
+	if (!conn_qual || (n && dofi_port_is_own(conn_qual)))
+		return false;
+	if (fits && !n) {
 		*port_p = (uint16_t)conn_qual;
-		return conn_qual && !n;
+		return true;
 	}
+	n -= fits;
 	if (n >= DOFI_PORT_TRIES)
 		return false;
 	hash = mix(conn_qual);

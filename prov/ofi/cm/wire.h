@@ -188,12 +188,20 @@ bool dofi_wire_open(const uint8_t *frame, size_t size, struct dofi_session *sess
 		    size_t *body_size_p);
 
 /*
- * A conn_qual up to 65535 is the TCP port. A longer one is hashed to a port of this range, probed
- * in a fixed sequence.
+ * A conn_qual of 1024 to 65535 is the TCP port. A greater one is hashed to a port of this range,
+ * probed in a fixed sequence. So is a smaller one, when the process may not listen at the port of
+ * that number, or another service does: programs use small numbers, such as a process id in a PID
+ * name space, and InfiniBand has no privileged ones.
  */
 #define DOFI_PORT_BASE  16384u
 #define DOFI_PORT_RANGE 16384u
 #define DOFI_PORT_TRIES 16u
+
+/* Whether conn_qual is found at the port of its number alone. */
+static inline bool dofi_port_is_own(uint64_t conn_qual)
+{
+	return conn_qual > 1023 && conn_qual <= UINT16_MAX;
+}
 
 /* The n-th port at which conn_qual may be found; false when there is no n-th. */
 bool dofi_port_candidate(uint64_t conn_qual, uint32_t n, uint16_t *port_p);

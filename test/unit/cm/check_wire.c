@@ -539,11 +539,35 @@ START_TEST(test_short_qualifiers_are_ports)
 	uint16_t port;
 
 	ck_assert(dofi_port_candidate(1, 0, &port) && port == 1);
+	ck_assert(dofi_port_candidate(1023, 0, &port) && port == 1023);
+	ck_assert(dofi_port_candidate(1024, 0, &port) && port == 1024);
+	ck_assert(!dofi_port_candidate(1024, 1, &port));
 	ck_assert(dofi_port_candidate(65535, 0, &port) && port == 65535);
 	ck_assert(!dofi_port_candidate(65535, 1, &port));
 	ck_assert(!dofi_port_candidate(0, 0, &port));
+	ck_assert(!dofi_port_candidate(0, 1, &port));
 	ck_assert(dofi_port_candidate(65536, 1, &port));
 	ck_assert(!dofi_port_candidate(65536, DOFI_PORT_TRIES, &port));
+}
+END_TEST
+
+/* Behind the port that takes a privilege come those that take none. */
+START_TEST(test_small_qualifiers_have_other_ports_too)
+{
+	for (uint64_t qual = 1; qual < 1024; qual++) {
+		uint16_t port[DOFI_PORT_TRIES + 1], more;
+
+		for (uint32_t n = 0; n <= DOFI_PORT_TRIES; n++) {
+			ck_assert(dofi_port_candidate(qual, n, &port[n]));
+			if (!n)
+				continue;
+			ck_assert_uint_ge(port[n], DOFI_PORT_BASE);
+			ck_assert_uint_lt(port[n], DOFI_PORT_BASE + DOFI_PORT_RANGE);
+			for (uint32_t i = 1; i < n; i++)
+				ck_assert_uint_ne(port[i], port[n]);
+		}
+		ck_assert(!dofi_port_candidate(qual, DOFI_PORT_TRIES + 1, &more));
+	}
 }
 END_TEST
 
@@ -641,6 +665,7 @@ int main(void)
 	tcase_add_test(tc, test_random_bytes);
 	tcase_add_test(tc, test_damaged_frames);
 	tcase_add_test(tc, test_short_qualifiers_are_ports);
+	tcase_add_test(tc, test_small_qualifiers_have_other_ports_too);
 	tcase_add_test(tc, test_long_qualifiers_have_distinct_ports);
 	tcase_add_test(tc, test_port_sequence_is_fixed);
 	tcase_add_test(tc, test_addresses_as_text);
