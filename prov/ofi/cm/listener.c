@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Listening sockets: choice of the port for a conn_qual, and exclusive use of a conn_qual that has
- * several. */
+/* Listening sockets: choice of the port for a conn_qual, and exclusive use of hashed ones. */
 #include "cm/listener.h"
 
 #include "cm/service_point.h"
@@ -208,7 +207,7 @@ static int listen_anywhere(struct dofi_sp *sp)
 }
 
 /*
- * Two processes with the same conn_qual would each find a free port. So the listener takes a
+ * Two processes with the same hashed conn_qual would each find a free port. So the listener takes a
  * name in the abstract socket space: it is exclusive in the network namespace, as ports are, and
  * disappears with its process.
  */
@@ -228,7 +227,7 @@ static int claim(struct dofi_sp *sp)
 	return 0;
 }
 
-static int listen_claimed(struct dofi_sp *sp)
+static int listen_hashed(struct dofi_sp *sp)
 {
 	uint16_t port;
 	int ret = claim(sp);
@@ -237,10 +236,10 @@ static int listen_claimed(struct dofi_sp *sp)
 		return ret;
 	for (uint32_t n = 0; dofi_port_candidate(sp->conn_qual, n, &port); n++) {
 		ret = listen_at(sp, port);
-		if (ret != -EADDRINUSE && ret != -EACCES)
+		if (ret != -EADDRINUSE)
 			return ret;
 	}
-	return ret == -EACCES ? ret : -ENOSPC;
+	return -ENOSPC;
 }
 
 int dofi_sp_listen(struct dofi_sp *sp)
@@ -257,7 +256,7 @@ int dofi_sp_listen(struct dofi_sp *sp)
 	else if (dofi_port_is_own(sp->conn_qual))
 		ret = listen_at(sp, (uint16_t)sp->conn_qual);
 	else
-		ret = listen_claimed(sp);
+		ret = listen_hashed(sp);
 	if (ret)
 		dofi_sp_unlisten(sp);
 	else

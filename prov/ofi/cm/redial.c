@@ -20,7 +20,7 @@
 #define FIRST_PAUSE_NS   2000000u
 #define LONGEST_PAUSE_NS 32000000u
 
-_Static_assert(DOFI_PORT_TRIES < 32, "candidates fit struct dofi_redial");
+_Static_assert(DOFI_PORT_TRIES <= 32, "candidates fit struct dofi_redial");
 
 static void fired(struct dofi_timer *timer)
 {

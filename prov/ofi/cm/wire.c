@@ -346,17 +346,13 @@ static uint64_t mix(uint64_t x)
 
 bool dofi_port_candidate(uint64_t conn_qual, uint32_t n, uint16_t *port_p)
 {
-	bool fits = conn_qual <= UINT16_MAX;
 	uint64_t hash;
 
-	if (!conn_qual || (n && dofi_port_is_own(conn_qual)))
-		return false;
-	if (fits && !n) {
+	if (dofi_port_is_own(conn_qual)) {
 		*port_p = (uint16_t)conn_qual;
-		return true;
+		return !n;
 	}
-	n -= fits;
-	if (n >= DOFI_PORT_TRIES)
+	if (!conn_qual || n >= DOFI_PORT_TRIES)
 		return false;
 	hash = mix(conn_qual);
 	/* The range is a power of two and the step odd, so no port comes twice. */

@@ -188,16 +188,15 @@ bool dofi_wire_open(const uint8_t *frame, size_t size, struct dofi_session *sess
 		    size_t *body_size_p);
 
 /*
- * A conn_qual of 1024 to 65535 is the TCP port. A greater one is hashed to a port of this range,
- * probed in a fixed sequence. So is a smaller one, when the process may not listen at the port of
- * that number, or another service does: programs use small numbers, such as a process id in a PID
- * name space, and InfiniBand has no privileged ones.
+ * A conn_qual of 1024 to 65535 is the TCP port. Others are hashed to a port of this range, probed
+ * in a fixed sequence: greater ones, and smaller ones, because ports below 1024 take a privilege
+ * and belong to services of the host. InfiniBand has neither, so programs use small numbers.
  */
 #define DOFI_PORT_BASE  16384u
 #define DOFI_PORT_RANGE 16384u
 #define DOFI_PORT_TRIES 16u
 
-/* Whether conn_qual is found at the port of its number alone. */
+/* Whether conn_qual is the number of its port. */
 static inline bool dofi_port_is_own(uint64_t conn_qual)
 {
 	return conn_qual > 1023 && conn_qual <= UINT16_MAX;
