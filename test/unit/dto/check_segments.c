@@ -695,10 +695,12 @@ START_TEST(a_failed_part_fails_the_write)
 	ck_assert_uint_eq(ep.req.issue, 2); /* both were issued before */
 	expect_event(0, DAT_DTO_ERR_REMOTE_ACCESS, 0);
 	ck_assert_uint_eq(nops, ia.writes_overtake ? 2 : 4); /* no part follows the failed one */
-	/* Completions of the remaining parts are ignored. */
+	/* Completions of the remaining parts are ignored, and no other slot counts them. */
 	for (unsigned int i = 1; i < nops; i++)
 		end(i, 0);
 	ck_assert_uint_eq(nops, ia.writes_overtake ? 2 : 4);
+	for (uint32_t i = 2; i <= ep.req.mask; i++)
+		ck_assert_uint_eq(dofi_ring_at(&ep.req, i)->split, 0);
 	flush();
 	expect_event(1, DAT_DTO_ERR_FLUSHED, 0); /* although the fabric may have completed it */
 	expect_no_event();
