@@ -751,6 +751,21 @@ START_TEST(EPS_116_117_events_may_outlive_their_ep)
 }
 END_TEST
 
+/* An abrupt end has an event, also if the EP is freed before the peer has all earlier data. */
+START_TEST(EPS_116_event_of_an_abrupt_end_outlives_its_ep)
+{
+	place_make(&place, CON);
+	t_ok(t_recv(&place.peer, 0, 100, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(t_send(&place.me, 0, 100, 2, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(dat_ep_disconnect(place.me.ep, DAT_CLOSE_ABRUPT_FLAG));
+	t_ok(dat_ep_free(place.me.ep));
+	t_wait_conn(place.me.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, place.me.ep);
+	t_no_event(place.me.connect_evd);
+	expect_disconnected(&place.peer);
+	t_ok(dat_ep_free(place.peer.ep));
+}
+END_TEST
+
 /* --- cases --- */
 
 static void leave(void)
@@ -810,6 +825,7 @@ static void add_linger(Suite *suite)
 	tcase_add_test(tcase, EPS_094_failed_ep_must_be_reset_before_the_next_try);
 	tcase_add_test(tcase, EPS_097_psp_goes_on_after_a_reject);
 	tcase_add_test(tcase, EPS_116_117_events_may_outlive_their_ep);
+	tcase_add_test(tcase, EPS_116_event_of_an_abrupt_end_outlives_its_ep);
 }
 
 void conform_eps_rules(Suite *suite)

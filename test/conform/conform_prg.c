@@ -737,6 +737,42 @@ START_TEST(PRG_08_free_right_after_a_graceful_disconnect)
 }
 END_TEST
 
+/* False if the peer had not taken the earlier data in time, as on a busy host. */
+static bool ends_in_the_call(struct t_pair *pair)
+{
+	const struct t_end *end = &pair->end[0];
+	DAT_EVENT event;
+
+	t_ok(t_recv(end, 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(t_recv(&pair->end[1], 0, 64, 2, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(t_send(end, 64, 64, 3, DAT_COMPLETION_SUPPRESS_FLAG));
+	t_ok(dat_ep_disconnect(end->ep, DAT_CLOSE_ABRUPT_FLAG));
+	if (t_ep_state(end->ep) != DAT_EP_STATE_DISCONNECTED)
+		return false;
+	t_ok(dat_evd_dequeue(end->connect_evd, &event));
+	ck_assert_int_eq(event.event_number, DAT_CONNECTION_EVENT_DISCONNECTED);
+	t_ok(dat_evd_dequeue(end->recv_evd, &event));
+	ck_assert_int_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
+	t_ok(dat_ep_reset(end->ep));
+	return true;
+}
+
+/* OFED's library waits in the call, too, so programs read the events and reset the EP at once. */
+START_TEST(PRG_08_abrupt_disconnect_has_ended_on_return)
+{
+	bool ended = false;
+
+	for (int i = 0; i < 50 && !ended; i++) {
+		struct t_pair pair;
+
+		t_pair_open(&pair, NULL);
+		ended = ends_in_the_call(&pair);
+		t_pair_close(&pair);
+	}
+	ck_assert(ended);
+}
+END_TEST
+
 START_TEST(PRG_08_evds_are_freed_too_early)
 {
 	struct t_listener listener;
@@ -1092,6 +1128,7 @@ static void add_from_scratch(Suite *suite)
 	tcase_add_test(tcase, PRG_07_receives_are_posted_when_messages_are_there);
 	tcase_add_test(tcase, PRG_08_both_sides_disconnect_and_free);
 	tcase_add_test(tcase, PRG_08_free_right_after_a_graceful_disconnect);
+	tcase_add_test(tcase, PRG_08_abrupt_disconnect_has_ended_on_return);
 	tcase_add_test(tcase, PRG_08_evds_are_freed_too_early);
 	tcase_add_test(tcase, PRG_12_unknown_ia);
 	tcase_add_test(tcase, PRG_13_short_list_of_providers);

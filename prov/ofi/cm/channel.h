@@ -50,6 +50,7 @@ struct dofi_chan {
 	bool writing; /* waits for room in the socket */
 	/* a wait for the peer's fabric was in vain, and the peer has sent nothing since */
 	bool silent;
+	bool tardy;   /* the same of the short wait in dat_ep_disconnect */
 	int err;      /* DEAD: the dial's negative errno */
 	int send_err; /* sending failed; the channel closes when the socket is read */
 	uint32_t tries;

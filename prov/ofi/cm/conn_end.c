@@ -34,6 +34,7 @@
  */
 #define FIRST_LOOK_NS   50000u
 #define LONGEST_LOOK_NS 100000000u
+#define ABRUPT_WAIT_NS  50000000u
 
 static uint64_t linger_ns(const struct dofi_ia *ia)
 {
@@ -376,34 +377,38 @@ uint64_t dofi_conn_linger_until(struct dofi_ia *ia)
 	return ia->cm.close_limit;
 }
 
-/*
- * Completes the end within a call. If a wait for this peer was in vain once, as with a frozen peer,
- * does not wait for the next EP.
- */
+/* Waits within a call. If a wait for this peer was in vain once, the next EP does not wait. */
+static bool is_taken_until(struct dofi_conn *conn, uint64_t limit, bool *in_vain_p)
+{
+	while (!*in_vain_p && is_under_way(conn)) {
+		*in_vain_p = dofi_now() > limit;
+		if (!*in_vain_p)
+			dofi_linger_wait(conn->ia);
+	}
+	return !*in_vain_p;
+}
+
 static void complete_end_now(struct dofi_conn *conn)
 {
 	struct dofi_chan *chan = conn->chan;
-	struct dofi_ia *ia = conn->ia;
 
-	if (chan && !chan->silent) {
-		uint64_t limit = dofi_conn_linger_until(ia);
-
-		while (is_under_way(conn) && !(chan->silent = dofi_now() > limit))
-			dofi_linger_wait(ia);
-	}
+	if (chan)
+		is_taken_until(conn, dofi_conn_linger_until(conn->ia), &chan->silent);
 	complete_end(conn);
 }
 
-static void finish(struct dofi_conn *conn, bool lingers)
+/*
+ * Completes the end of an abrupt dat_ep_disconnect within the call, if that takes no longer than
+ * programs notice: OFED's library waits for it, so they reset the EP and read its events at once.
+ */
+static void complete_end_soon(struct dofi_conn *conn)
 {
-	if (dofi_conn_is_over(conn))
-		return; /* the end is being carried out */
-	if (conn->ud) {
-		dofi_conn_handle(conn, DOFI_ON_UD_CLOSE, NULL);
-		return;
-	}
-	shut(conn, lingers);
-	dofi_act_check_end(conn, NULL);
+	struct dofi_chan *chan = conn->chan;
+
+	if (chan && is_taken_until(conn, dofi_now() + ABRUPT_WAIT_NS, &chan->tardy))
+		complete_end(conn);
+	else
+		dofi_act_check_end(conn, NULL);
 }
 
 void dofi_conn_run_end(struct dofi_work *work)
@@ -411,7 +416,14 @@ void dofi_conn_run_end(struct dofi_work *work)
 	struct dofi_conn *conn = DOFI_CONTAINER(work, struct dofi_conn, work);
 
 	dofi_assert_held(&conn->ia->engine.lock);
-	finish(conn, false);
+	if (dofi_conn_is_over(conn))
+		return; /* the end is being carried out */
+	if (conn->ud) {
+		dofi_conn_handle(conn, DOFI_ON_UD_CLOSE, NULL);
+		return;
+	}
+	shut(conn, false);
+	dofi_act_check_end(conn, NULL);
 }
 
 void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer)
@@ -420,21 +432,20 @@ void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason 
 	bool lingers = !dofi_conn_is_ending(conn);
 
 	dofi_assert_held(&conn->ia->engine.lock);
-	/*
-	 * An end that is decided but not carried out keeps its event, unless the EP is freed: then
-	 * there is no event.
-	 */
 	dofi_conn_end(conn, event, tell_peer);
-	if (event) {
-		finish(conn, lingers);
+	if (event && dofi_conn_is_over(conn))
 		return;
-	}
-	conn->end_event = 0;
+	/* The EP is freed. Only an end by dat_ep_disconnect keeps its event, which was promised. */
+	if (!event && conn->end_reason != DOFI_REASON_DISCONNECT)
+		conn->end_event = 0;
 	if (conn->ud) {
 		dofi_conn_handle(conn, DOFI_ON_UD_CLOSE, NULL);
 		return;
 	}
 	if (!dofi_conn_is_over(conn))
 		shut(conn, lingers);
-	complete_end_now(conn);
+	if (event)
+		complete_end_soon(conn);
+	else
+		complete_end_now(conn);
 }

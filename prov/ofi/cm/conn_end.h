@@ -21,7 +21,8 @@ void dofi_conn_end(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell
 
 /*
  * The same at once, for an abrupt dat_ep_disconnect and dat_ep_free. Without an event, the end is
- * complete on return; with one, it may follow when the fabric has completed its operations.
+ * complete on return; with one, it may follow when the fabric has completed its operations. The
+ * event of an earlier dat_ep_disconnect comes in any case.
  */
 void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer);
 

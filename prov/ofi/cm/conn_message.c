@@ -265,7 +265,7 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 
 	dofi_assert_held(&chan->ia->engine.lock);
 	count_message(chan->ia, msg, false);
-	chan->silent = false;
+	chan->silent = chan->tardy = false;
 	if (msg->type == DOFI_MSG_REQUEST) {
 		dofi_conn_offer(chan, msg);
 		return;

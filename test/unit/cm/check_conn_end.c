@@ -230,6 +230,7 @@ START_TEST(a_freed_ep_without_a_channel_waits_for_nothing)
 {
 	reach(RELEASING);
 	happens(CHAN_LOST);
+	nlinger_waits = 0;
 	happens(FREE);
 	ck_assert(is_gone());
 	ck_assert_int_eq(nlinger_waits, 0);
@@ -254,12 +255,48 @@ END_TEST
 START_TEST(a_freed_ep_waits_once_for_a_silent_peer)
 {
 	reach(RELEASING);
+	nlinger_waits = 0;
 	chan.silent = _i;
 	happens(FREE);
 	ck_assert(is_gone());
 	/* Each wait takes 100 ms here. */
 	ck_assert_int_eq(nlinger_waits, _i ? 0 : 11);
 	ck_assert(chan.silent);
+}
+END_TEST
+
+/* An abrupt dat_ep_disconnect waits a short time in the call, and not again for a peer like that.
+ */
+START_TEST(an_abrupt_end_waits_once_for_a_tardy_peer)
+{
+	reach(ESTABLISHED);
+	ep.dirty = ep.path_up = ep.peeking = true;
+	chan.tardy = _i;
+	happens(ABRUPT);
+	ck_assert_int_eq(nlinger_waits, _i ? 0 : 1);
+	ck_assert(chan.tardy);
+	ck_assert(!chan.silent); /* dat_ep_free would wait longer */
+	ck_assert_int_eq(conn->state, DOFI_CONN_LINGERING);
+	ck_assert_str_eq(trace, "");
+	/* The event comes, also if the EP is freed. */
+	happens(FREE);
+	ck_assert_str_eq(trace, "BYE-orderly unlink disconnected");
+	ck_assert(is_gone());
+}
+END_TEST
+
+static void take_data(void)
+{
+	ep.peeking = false;
+}
+
+START_TEST(an_abrupt_end_is_complete_when_the_peer_has_all_data)
+{
+	reach(ESTABLISHED);
+	ep.path_up = ep.peeking = true;
+	while_waiting = _i ? take_data : NULL;
+	happens(ABRUPT);
+	ck_assert_str_eq(trace, _i ? "BYE-orderly unlink disconnected" : "");
 }
 END_TEST
 
@@ -374,6 +411,8 @@ static void add_ends(Suite *suite)
 	tcase_add_test(tc, a_freed_ep_without_a_channel_waits_for_nothing);
 	tcase_add_test(tc, each_ep_has_its_time_to_linger);
 	tcase_add_loop_test(tc, a_freed_ep_waits_once_for_a_silent_peer, 0, 2);
+	tcase_add_loop_test(tc, an_abrupt_end_waits_once_for_a_tardy_peer, 0, 2);
+	tcase_add_loop_test(tc, an_abrupt_end_is_complete_when_the_peer_has_all_data, 0, 2);
 }
 
 int main(void)

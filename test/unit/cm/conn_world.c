@@ -49,7 +49,7 @@ bool expect_fails, expects_later, makes_path = true;
 enum dofi_reason offer_result = DOFI_REASON_NONE;
 bool overloaded, sync_fails, mark_finds_no_room;
 uint64_t heard_qual = 1u << 20;
-void (*while_draining)(void);
+void (*while_draining)(void), (*while_waiting)(void);
 void (*while_hearing)(void);
 void (*while_reading)(void);
 void (*while_unlinking)(void);
@@ -254,6 +254,8 @@ void __wrap_dofi_linger_wait(struct dofi_ia *of)
 	(void)of;
 	nlinger_waits++;
 	now += 100 * MS;
+	if (while_waiting)
+		while_waiting();
 }
 
 void __wrap_dofi_ud_forget(struct dofi_ia *of, const struct dofi_ud_ah *ah)

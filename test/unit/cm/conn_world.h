@@ -66,6 +66,7 @@ extern bool overloaded; /* the host */
 extern bool sync_fails; /* the fabric has no room */
 extern bool mark_finds_no_room;
 extern uint64_t heard_qual;           /* of messages of the peer */
+extern void (*while_waiting)(void);   /* what a wait in a call lets happen */
 extern void (*while_draining)(void);  /* what the completion queue has when it is read */
 extern void (*while_hearing)(void);   /* what lies in the channel's socket */
 extern void (*while_reading)(void);   /* what lies in the local socket */
