@@ -138,6 +138,19 @@ void dofi_evd_async(struct dofi_ia *ia, DAT_EVENT_NUMBER number, void *handle, u
 		dofi_evd_push(evd, &event, true);
 }
 
+/*
+ * The completion queues of common InfiniBand adapters have at least one entry more, rounded up to a
+ * power of two. So programs whose sum of completions is a few too low worked there. What a program
+ * posts itself (DAT_EVD_SOFTWARE_FLAG) was counted exactly.
+ */
+static uint32_t places_for(DAT_EVD_FLAGS flags, uint32_t min_qlen)
+{
+	bool completions = flags & (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG) &&
+			   !(flags & DAT_EVD_SOFTWARE_FLAG);
+
+	return dofi_power_of_two(min_qlen + completions);
+}
+
 int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DAT_EVD_FLAGS flags,
 		 struct dofi_evd **evd_p)
 {
@@ -146,7 +159,7 @@ int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DA
 
 	if (!evd)
 		return -ENOMEM;
-	evd->qlen = dofi_power_of_two(min_qlen);
+	evd->qlen = places_for(flags, min_qlen);
 	evd->ring = malloc(evd->qlen * sizeof(*evd->ring));
 	if (!evd->ring) {
 		dofi_obj_free(&evd->obj, DAT_HANDLE_TYPE_EVD);
@@ -235,7 +248,7 @@ static DAT_RETURN may_resize(const struct dofi_evd *evd, uint32_t min_qlen)
 
 DAT_RETURN dofi_evd_set_length(struct dofi_evd *evd, uint32_t min_qlen)
 {
-	uint32_t qlen = dofi_power_of_two(min_qlen);
+	uint32_t qlen = places_for(evd->flags, min_qlen);
 	struct dofi_event *ring = malloc(qlen * sizeof(*ring));
 	DAT_RETURN ret;
 

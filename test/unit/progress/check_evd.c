@@ -166,15 +166,31 @@ START_TEST(the_shortest_and_the_longest_evd)
 }
 END_TEST
 
-/* The length is the next power of two. Debug builds check the order of locks. */
+/*
+ * The length is the next power of two, for completions the one above. Debug builds check the order
+ * of locks.
+ */
 START_TEST(test_a_new_evd)
 {
 	static const struct {
 		DAT_COUNT asked;
+		unsigned int flags;
 		uint32_t length;
-	} cases[] = {{1, 1}, {2, 2}, {3, 4}, {4, 4}, {5, 8}, {1023, 1024}, {1024, 1024}};
+	} cases[] = {{1, DAT_EVD_CR_FLAG, 1},
+		     {2, DAT_EVD_CONNECTION_FLAG, 2},
+		     {3, DAT_EVD_SOFTWARE_FLAG, 4},
+		     {4, DAT_EVD_SOFTWARE_FLAG, 4},
+		     {4, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG, 4},
+		     {1023, DAT_EVD_CONNECTION_FLAG, 1024},
+		     {1024, DAT_EVD_CR_FLAG, 1024},
+		     {1, DAT_EVD_DTO_FLAG, 2},
+		     {3, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, 4},
+		     {4, DAT_EVD_DTO_FLAG, 8},
+		     {8, DAT_EVD_RMR_BIND_FLAG, 16},
+		     {1024, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG, 2048}};
 	struct dofi_event event = {.number = DAT_SOFTWARE_EVENT};
-	DAT_EVD_HANDLE handle = new_evd(cases[_i].asked, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG);
+	DAT_EVD_HANDLE handle =
+		new_evd(cases[_i].asked, DAT_HANDLE_NULL, (DAT_EVD_FLAGS)cases[_i].flags);
 	const struct dofi_evd *object = handle;
 
 	ck_assert_uint_eq(object->qlen, cases[_i].length);
@@ -1277,7 +1293,7 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_create_arguments);
 	tcase_add_loop_test(tc, the_shortest_and_the_longest_evd, 0, 2);
-	tcase_add_loop_test(tc, test_a_new_evd, 0, 7);
+	tcase_add_loop_test(tc, test_a_new_evd, 0, 12);
 	tcase_add_test(tc, test_without_memory_there_is_no_evd);
 	tcase_add_test(tc, test_no_more_than_the_attribute_says);
 	tcase_add_test(tc, test_query);
