@@ -398,17 +398,30 @@ static void complete_end_now(struct dofi_conn *conn)
 }
 
 /*
- * Completes the end of an abrupt dat_ep_disconnect within the call, if that takes no longer than
- * programs notice: OFED's library waits for it, so they reset the EP and read its events at once.
+ * For an abrupt dat_ep_disconnect: waits only a short time. OFED's library waits in the call, too,
+ * so programs reset the EP and read its events at once.
  */
 static void complete_end_soon(struct dofi_conn *conn)
 {
 	struct dofi_chan *chan = conn->chan;
 
-	if (chan && is_taken_until(conn, dofi_now() + ABRUPT_WAIT_NS, &chan->tardy))
+	if (chan && !chan->silent &&
+	    is_taken_until(conn, dofi_now() + ABRUPT_WAIT_NS, &chan->tardy))
 		complete_end(conn);
 	else
 		dofi_act_check_end(conn, NULL);
+}
+
+/* Begins to carry out the end, unless that was done. False: it is complete, as for datagrams. */
+static bool begin_end(struct dofi_conn *conn, bool lingers)
+{
+	if (conn->ud) {
+		dofi_conn_handle(conn, DOFI_ON_UD_CLOSE, NULL);
+		return false; /* the connection may have been freed */
+	}
+	if (!dofi_conn_is_over(conn))
+		shut(conn, lingers);
+	return true;
 }
 
 void dofi_conn_run_end(struct dofi_work *work)
@@ -416,14 +429,8 @@ void dofi_conn_run_end(struct dofi_work *work)
 	struct dofi_conn *conn = DOFI_CONTAINER(work, struct dofi_conn, work);
 
 	dofi_assert_held(&conn->ia->engine.lock);
-	if (dofi_conn_is_over(conn))
-		return; /* the end is being carried out */
-	if (conn->ud) {
-		dofi_conn_handle(conn, DOFI_ON_UD_CLOSE, NULL);
-		return;
-	}
-	shut(conn, false);
-	dofi_act_check_end(conn, NULL);
+	if (!dofi_conn_is_over(conn) && begin_end(conn, false))
+		dofi_act_check_end(conn, NULL);
 }
 
 void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer)
@@ -438,12 +445,8 @@ void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason 
 	/* The EP is freed. Only an end by dat_ep_disconnect keeps its event, which was promised. */
 	if (!event && conn->end_reason != DOFI_REASON_DISCONNECT)
 		conn->end_event = 0;
-	if (conn->ud) {
-		dofi_conn_handle(conn, DOFI_ON_UD_CLOSE, NULL);
+	if (!begin_end(conn, lingers))
 		return;
-	}
-	if (!dofi_conn_is_over(conn))
-		shut(conn, lingers);
 	if (event)
 		complete_end_soon(conn);
 	else

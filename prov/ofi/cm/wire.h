@@ -10,6 +10,7 @@
 #include "auth/session.h"
 #include "object/ia_parts.h"
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <arpa/inet.h>
@@ -199,7 +200,7 @@ bool dofi_wire_open(const uint8_t *frame, size_t size, struct dofi_session *sess
 /* Whether conn_qual is the number of its port. */
 static inline bool dofi_port_is_own(uint64_t conn_qual)
 {
-	return conn_qual > 1023 && conn_qual <= UINT16_MAX;
+	return conn_qual >= IPPORT_RESERVED && conn_qual <= UINT16_MAX;
 }
 
 /* The n-th port at which conn_qual may be found; false when there is no n-th. */

@@ -271,11 +271,12 @@ START_TEST(an_abrupt_end_waits_once_for_a_tardy_peer)
 {
 	reach(ESTABLISHED);
 	ep.dirty = ep.path_up = ep.peeking = true;
-	chan.tardy = _i;
+	chan.tardy = _i == 1;
+	chan.silent = _i == 2;
 	happens(ABRUPT);
 	ck_assert_int_eq(nlinger_waits, _i ? 0 : 1);
-	ck_assert(chan.tardy);
-	ck_assert(!chan.silent); /* dat_ep_free would wait longer */
+	ck_assert(chan.tardy == (_i < 2));
+	ck_assert(chan.silent == (_i == 2)); /* dat_ep_free waits longer for a tardy one */
 	ck_assert_int_eq(conn->state, DOFI_CONN_LINGERING);
 	ck_assert_str_eq(trace, "");
 	/* The event comes, also if the EP is freed. */
@@ -411,7 +412,7 @@ static void add_ends(Suite *suite)
 	tcase_add_test(tc, a_freed_ep_without_a_channel_waits_for_nothing);
 	tcase_add_test(tc, each_ep_has_its_time_to_linger);
 	tcase_add_loop_test(tc, a_freed_ep_waits_once_for_a_silent_peer, 0, 2);
-	tcase_add_loop_test(tc, an_abrupt_end_waits_once_for_a_tardy_peer, 0, 2);
+	tcase_add_loop_test(tc, an_abrupt_end_waits_once_for_a_tardy_peer, 0, 3);
 	tcase_add_loop_test(tc, an_abrupt_end_is_complete_when_the_peer_has_all_data, 0, 2);
 }
 
