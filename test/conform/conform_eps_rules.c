@@ -752,7 +752,7 @@ START_TEST(EPS_116_117_events_may_outlive_their_ep)
 END_TEST
 
 /* An abrupt end has an event, also if the EP is freed before the peer has all earlier data. */
-START_TEST(EPS_116_event_of_an_abrupt_end_outlives_its_ep)
+START_TEST(EPS_015_event_of_an_abrupt_end_outlives_its_ep)
 {
 	place_make(&place, CON);
 	t_ok(t_recv(&place.peer, 0, 100, 1, DAT_COMPLETION_DEFAULT_FLAG));
@@ -825,7 +825,7 @@ static void add_linger(Suite *suite)
 	tcase_add_test(tcase, EPS_094_failed_ep_must_be_reset_before_the_next_try);
 	tcase_add_test(tcase, EPS_097_psp_goes_on_after_a_reject);
 	tcase_add_test(tcase, EPS_116_117_events_may_outlive_their_ep);
-	tcase_add_test(tcase, EPS_116_event_of_an_abrupt_end_outlives_its_ep);
+	tcase_add_test(tcase, EPS_015_event_of_an_abrupt_end_outlives_its_ep);
 }
 
 void conform_eps_rules(Suite *suite)

@@ -194,6 +194,9 @@ START_TEST(test_a_new_evd)
 	const struct dofi_evd *object = handle;
 
 	ck_assert_uint_eq(object->qlen, cases[_i].length);
+	t_ok(dofi_evd_resize(handle, cases[_i].asked / 2 + 1));
+	t_ok(dofi_evd_resize(handle, cases[_i].asked));
+	ck_assert_uint_eq(object->qlen, cases[_i].length);
 #ifndef NDEBUG
 	ck_assert_int_eq(object->lock.level, DOFI_LEVEL_EVD);
 #endif
