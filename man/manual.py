@@ -21,7 +21,7 @@ PAGE = re.compile(r"man\d/[\w.-]+\.(?:[157]|3dat)")
 FOREIGN = {
     "exit(3)", "fabric(7)", "fi_getinfo(3)", "fi_info(1)", "fi_verbs(7)", "fork(2)", "getenv(3)",
     "ibv_devices(1)", "ibv_fork_init(3)", "pkg-config(1)", "poll(2)", "prctl(2)",
-    "process_vm_writev(2)", "pthread_cancel(3)", "rdma_cm(7)",
+    "process_vm_writev(2)", "pthread_cancel(3)", "pthread_setcancelstate(3)", "rdma_cm(7)",
 }
 # Words in constant style that are no constants of a header of ours.
 LIBFABRIC = {"FI_EP_MSG", "FI_EP_RDM"}

@@ -185,6 +185,7 @@ fault_tests = \
 	%D%/fault/alloc1 %D%/fault/alloc2 \
 	%D%/fault/auth \
 	%D%/fault/bombard \
+	%D%/fault/cancel1 %D%/fault/cancel2 \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 \
 	%D%/fault/datagrams2 \
@@ -1524,6 +1525,12 @@ nomem_wraps = -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_sever2_SOURCES = %D%/fault/sever.c %D%/fault/fault.h
 %C%_fault_sever2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_sever2_LDADD = $(user2_libs)
+%C%_fault_cancel1_SOURCES = %D%/fault/cancel.c %D%/fault/fault.h
+%C%_fault_cancel1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_cancel1_LDADD = $(user1_libs)
+%C%_fault_cancel2_SOURCES = %D%/fault/cancel.c %D%/fault/fault.h
+%C%_fault_cancel2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_cancel2_LDADD = $(user2_libs)
 %C%_fault_signal1_SOURCES = %D%/fault/signal.c %D%/fault/fault.h
 %C%_fault_signal1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_signal1_LDADD = $(user1_libs)
@@ -1680,7 +1687,7 @@ conform: all $(conform_tests) $(without_tests)
 fabrics =
 parts = conform12 conform20 fault dapl
 matrix_faults = \
-	%D%/fault/agent1 %D%/fault/agent2 %D%/fault/alloc1 %D%/fault/alloc2 %D%/fault/connect1 %D%/fault/connect2 \
+	%D%/fault/agent1 %D%/fault/agent2 %D%/fault/cancel1 %D%/fault/cancel2 %D%/fault/alloc1 %D%/fault/alloc2 %D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 %D%/fault/flood1 %D%/fault/flood2 %D%/fault/fork1 %D%/fault/fork2 \
 	%D%/fault/freeze1 %D%/fault/freeze2 %D%/fault/idle1 %D%/fault/idle2 %D%/fault/kill1 %D%/fault/kill2 %D%/fault/kill_at1 %D%/fault/kill_at2 %D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/order1 %D%/fault/order2 %D%/fault/outlive1 %D%/fault/outlive2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/random1 %D%/fault/random2 %D%/fault/same_host1 %D%/fault/same_host2 %D%/fault/scale1 %D%/fault/scale2 \

@@ -31,12 +31,14 @@ static _Atomic uint32_t watches; /* calls of dofi_wait_watch() */
 static _Atomic bool hold, held;
 static sem_t let_go;
 
+struct dofi_interrupts;
+
 void __real_dofi_wait_watch(struct dofi_ia *on);
 void __wrap_dofi_wait_watch(struct dofi_ia *on);
 int __real_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *wakeup, uint32_t seen,
-			    uint64_t deadline, const sigset_t *sigmask);
+			    uint64_t deadline, const struct dofi_interrupts *allowed);
 int __wrap_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *wakeup, uint32_t seen,
-			    uint64_t deadline, const sigset_t *sigmask);
+			    uint64_t deadline, const struct dofi_interrupts *allowed);
 
 void __wrap_dofi_wait_watch(struct dofi_ia *on)
 {
@@ -45,13 +47,13 @@ void __wrap_dofi_wait_watch(struct dofi_ia *on)
 }
 
 int __wrap_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *wakeup, uint32_t seen,
-			    uint64_t deadline, const sigset_t *sigmask)
+			    uint64_t deadline, const struct dofi_interrupts *allowed)
 {
 	if (hold && wakeup == &on->engine.activity) {
 		held = true;
 		sem_wait(&let_go);
 	}
-	return __real_dofi_wait_on_fds(on, wakeup, seen, deadline, sigmask);
+	return __real_dofi_wait_on_fds(on, wakeup, seen, deadline, allowed);
 }
 
 static uint32_t watchers(void)

@@ -100,7 +100,28 @@ void dofi_wait_wake(struct dofi_ia *ia, _Atomic uint32_t *wakeup)
 	syscall(SYS_futex, wakeup, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline)
+static void not_asleep(void *arg)
+{
+	(void)arg;
+	t_fake.asleep--;
+}
+
+/* The only point of a sleep where the thread is cancelled. */
+static void be_cancelled(int state)
+{
+	int before;
+
+	pthread_cleanup_push(not_asleep, NULL);
+	t_fake.before_cancel();
+	pthread_cancel(pthread_self());
+	pthread_setcancelstate(state, &before);
+	pthread_testcancel();
+	pthread_setcancelstate(before, NULL);
+	pthread_cleanup_pop(false);
+}
+
+int dofi_wait_sleep_cancellable(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
+				uint64_t deadline, int cancel)
 {
 	struct timespec until = {(time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u)};
 	int ret = 0;
@@ -108,6 +129,8 @@ int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
 	(void)ia;
 	t_fake.sleeps++;
 	t_fake.asleep++;
+	if (t_fake.before_cancel)
+		be_cancelled(cancel);
 	while (!ret && atomic_load(wakeup) == seen)
 		if (syscall(SYS_futex, wakeup, FUTEX_WAIT_BITSET_PRIVATE, seen,
 			    deadline == DOFI_FOREVER ? NULL : &until, NULL,
@@ -116,6 +139,11 @@ int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
 			ret = -errno;
 	t_fake.asleep--;
 	return atomic_load(wakeup) == seen ? ret : 0;
+}
+
+int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline)
+{
+	return dofi_wait_sleep_cancellable(ia, wakeup, seen, deadline, PTHREAD_CANCEL_DISABLE);
 }
 
 /* --- replacements for peers and the registry --- */
@@ -271,12 +299,25 @@ void t_start(struct t_thread *thread, DAT_RETURN (*run)(void *arg), void *arg)
 	ck_assert_int_eq(pthread_create(&thread->id, NULL, thread_main, thread), 0);
 }
 
-DAT_RETURN t_join(struct t_thread *thread)
+static void *join(struct t_thread *thread)
 {
 	struct timespec limit;
+	void *result;
 
 	clock_gettime(CLOCK_REALTIME, &limit);
 	limit.tv_sec += T_LIMIT_S;
-	ck_assert_msg(!pthread_timedjoin_np(thread->id, NULL, &limit), "the thread does not end");
+	ck_assert_msg(!pthread_timedjoin_np(thread->id, &result, &limit),
+		      "the thread does not end");
+	return result;
+}
+
+DAT_RETURN t_join(struct t_thread *thread)
+{
+	join(thread);
 	return thread->ret;
+}
+
+bool t_is_cancelled(struct t_thread *thread)
+{
+	return join(thread) == PTHREAD_CANCELED;
 }

@@ -16,6 +16,7 @@ struct t_fake {
 	_Atomic uint32_t polls;              /* rounds of the engine */
 	_Atomic uint32_t asleep;             /* threads in dofi_wait_sleep */
 	_Atomic uint32_t sleeps;             /* calls of it */
+	void (*before_cancel)(void);         /* runs in a sleep, and then the thread is cancelled */
 	_Atomic int watchers;                /* threads that watch for completions */
 	_Atomic uint32_t kicks;              /* of the driver */
 	uint32_t invalidated;                /* the context that peers were last asked to forget */
@@ -55,6 +56,7 @@ struct t_thread {
 };
 void t_start(struct t_thread *thread, DAT_RETURN (*run)(void *arg), void *arg);
 DAT_RETURN t_join(struct t_thread *thread);
+bool t_is_cancelled(struct t_thread *thread); /* as t_join */
 
 /* Compares class, type and subtype of a DAT_RETURN. */
 #define t_ret(call, wanted)                                                                      \

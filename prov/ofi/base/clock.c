@@ -3,6 +3,7 @@
 
 #include "base/dat_api.h"
 
+#include <pthread.h>
 #include <time.h>
 
 static uint64_t read_clock(clockid_t clock)
@@ -29,10 +30,19 @@ uint64_t dofi_deadline(uint32_t timeout_us)
 						  : dofi_now() + (uint64_t)timeout_us * 1000u;
 }
 
-int dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *sigmask)
+int dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t deadline,
+		    const struct dofi_interrupts *allowed)
 {
 	uint64_t now = dofi_now(), ns = deadline > now ? deadline - now : 0;
 	struct timespec left = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 
-	return ppoll(fds, n, deadline == DOFI_FOREVER ? NULL : &left, sigmask);
+	const struct timespec *timeout = deadline == DOFI_FOREVER ? NULL : &left;
+	int ret, before;
+
+	if (!allowed)
+		return ppoll(fds, n, timeout, NULL);
+	pthread_setcancelstate(allowed->cancel, &before);
+	ret = ppoll(fds, n, timeout, &allowed->blocked);
+	pthread_setcancelstate(before, NULL);
+	return ret;
 }

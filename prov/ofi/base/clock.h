@@ -18,7 +18,17 @@ uint64_t dofi_thread_time(void);
 /* The deadline that a DAT_TIMEOUT, in microseconds from now, means. */
 uint64_t dofi_deadline(uint32_t timeout_us);
 
-/* As ppoll, until the deadline. */
-int dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *sigmask);
+/* What may interrupt a thread of the program while it sleeps, and does not at other times. */
+struct dofi_interrupts {
+	sigset_t blocked; /* signals that do not */
+	int cancel;       /* state for pthread_setcancelstate */
+};
+
+/*
+ * As ppoll, until the deadline. If the thread is cancelled, its cleanup handlers run. allowed NULL:
+ * the thread's signals and cancellation stay as they are.
+ */
+int dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t deadline,
+		    const struct dofi_interrupts *allowed);
 
 #endif

@@ -10,6 +10,7 @@
 #include "progress/evd.h"
 #include "progress/wait.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -109,24 +110,44 @@ static bool consume(struct dofi_cno *cno, uint32_t flushes, struct dofi_evd **ev
 	return true;
 }
 
-/* Releases cno->lock meanwhile. 0: look again. */
-static int sleep_until_rung(struct dofi_cno *cno, uint32_t seen, uint64_t deadline)
+static void stop_waiting(struct dofi_cno *cno)
 {
+	dofi_assert_held(&cno->lock);
+	cno->waiters--;
+	if (cno->dying)
+		dofi_wait_wake(cno->obj.ia, &cno->wakeup);
+}
+
+static void cancelled(void *arg)
+{
+	struct dofi_cno *cno = arg;
+
+	dofi_lock(&cno->lock);
+	stop_waiting(cno);
+	dofi_unlock(&cno->lock);
+}
+
+/* Releases cno->lock meanwhile. 0: look again. */
+static int sleep_until_rung(struct dofi_cno *cno, uint64_t deadline, int cancel)
+{
+	uint32_t seen = atomic_load(&cno->wakeup);
 	int ret;
 
 	dofi_assert_held(&cno->lock);
 	dofi_unlock(&cno->lock);
-	ret = dofi_wait_sleep(cno->obj.ia, &cno->wakeup, seen, deadline);
+	pthread_cleanup_push(cancelled, cno);
+	ret = dofi_wait_sleep_cancellable(cno->obj.ia, &cno->wakeup, seen, deadline, cancel);
+	pthread_cleanup_pop(false);
 	dofi_lock(&cno->lock);
 	return ret;
 }
 
-/* Releases cno->lock meanwhile. */
-static DAT_RETURN wait_for_trigger(struct dofi_cno *cno, DAT_TIMEOUT timeout,
+/* Releases cno->lock meanwhile. The thread can be cancelled only while it sleeps. */
+static DAT_RETURN wait_for_trigger(struct dofi_cno *cno, DAT_TIMEOUT timeout, int cancel,
 				   struct dofi_evd **evd_p)
 {
 	uint64_t deadline = dofi_deadline(timeout);
-	uint32_t flushes = cno->flushes, seen;
+	uint32_t flushes = cno->flushes;
 	int ret = 0;
 
 	dofi_assert_held(&cno->lock);
@@ -140,8 +161,7 @@ static DAT_RETURN wait_for_trigger(struct dofi_cno *cno, DAT_TIMEOUT timeout,
 			return DOFI_ERR(DAT_INTERRUPTED_CALL, 0);
 		if (ret || !timeout)
 			return DOFI_QUEUE_EMPTY;
-		seen = atomic_load(&cno->wakeup);
-		ret = sleep_until_rung(cno, seen, deadline);
+		ret = sleep_until_rung(cno, deadline, cancel);
 	}
 	return DAT_SUCCESS;
 }
@@ -151,18 +171,19 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 	struct dofi_cno *cno = DOFI_OBJ(handle, CNO);
 	struct dofi_evd *evd;
 	DAT_RETURN ret;
+	int cancel;
 
 	if (!cno)
 		return DOFI_BAD_HANDLE(CNO);
 	if (!evd_handle)
 		return DOFI_BAD_ARG(3);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	dofi_lock(&cno->lock);
 	cno->waiters++;
-	ret = wait_for_trigger(cno, timeout, &evd);
-	cno->waiters--;
-	if (cno->dying)
-		dofi_wait_wake(cno->obj.ia, &cno->wakeup);
+	ret = wait_for_trigger(cno, timeout, cancel, &evd);
+	stop_waiting(cno);
 	dofi_unlock(&cno->lock);
+	pthread_setcancelstate(cancel, NULL);
 	*evd_handle = evd;
 	return ret;
 }
@@ -200,7 +221,9 @@ void dofi_cno_destroy(struct dofi_cno *cno)
 		seen = atomic_load(&cno->wakeup);
 		if (!cno->waiters && dofi_agent_has_left(cno))
 			break;
-		sleep_until_rung(cno, seen, DOFI_FOREVER);
+		dofi_unlock(&cno->lock);
+		dofi_wait_sleep(cno->obj.ia, &cno->wakeup, seen, DOFI_FOREVER);
+		dofi_lock(&cno->lock);
 	}
 	dofi_unlock(&cno->lock);
 	if (cno->watches)

@@ -14,11 +14,11 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
-#include <signal.h>
 #include <stdlib.h>
 
 /*
@@ -190,7 +190,7 @@ static bool is_always_ready(struct dofi_ia *ia)
 
 /* 0: only the CQ is ready; 1: more may be; -EINTR. */
 static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, bool with_cq,
-			const sigset_t *sigmask)
+			const struct dofi_interrupts *allowed)
 {
 	struct dofi_wait *w = &ia->wait;
 	int n = 0;
@@ -206,7 +206,7 @@ static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, bool with_cq,
 	w->fds[0] = (struct pollfd){.fd = ia->engine.wake_fd, .events = POLLIN};
 	w->fds[1] = (struct pollfd){.fd = ia->engine.quiet_epfd, .events = POLLIN};
 	n = dofi_poll_until(w->fds, (nfds_t)(OURS + n), dofi_nap_until(ia, deadline, with_cq),
-			    sigmask);
+			    allowed);
 	if (n < 0)
 		return errno == EINTR ? -EINTR : 1;
 	/*
@@ -221,31 +221,47 @@ static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, bool with_cq,
 }
 
 /*
+ * A wake or a due agent from now on also writes wake_fd; an earlier one shows in the counter.
+ */
+static int sleep_unless_woken(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_t seen,
+			      uint64_t deadline, const struct dofi_interrupts *allowed)
+{
+	bool with_cq = !dofi_cq_watch_leave(ia, wakeup);
+	int ret = 1;
+
+	if (atomic_load(wakeup) == seen && !dofi_cno_is_due(ia) && dofi_wait_arm_events(ia))
+		ret = !with_cq || arm_cqs(ia) ? sleep_on_fds(ia, deadline, with_cq, allowed) : 0;
+	if (!with_cq)
+		dofi_cq_watch_awake(&ia->wait);
+	return ret;
+}
+
+/* Also when the thread is cancelled. It is one of the program then, which watches the queue. */
+static void show_awake(void *arg)
+{
+	struct dofi_ia *ia = arg;
+
+	atomic_store(&ia->wait.asleep, false);
+	atomic_store_explicit(&ia->wait.deep, false, memory_order_relaxed);
+	dofi_wait_unmark(ia);
+}
+
+/*
  * Plain ppoll, not an epoll set: in a permanent set the kernel notes each message, which costs the
  * sender of each message time, also while the receiver polls.
  */
 int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_t seen,
-		     uint64_t deadline, const sigset_t *sigmask)
+		     uint64_t deadline, const struct dofi_interrupts *allowed)
 {
 	struct dofi_wait *w = &ia->wait;
-	bool with_cq;
-	int ret = 1;
+	int ret;
 
 	if (!atomic_load_explicit(&w->marked, memory_order_relaxed) && mark(ia))
 		return 0; /* one more look at the queue */
 	atomic_store(&w->driver_wake, wakeup);
 	atomic_store(&w->asleep, true);
-	with_cq = !dofi_cq_watch_leave(ia, wakeup);
-	/*
-	 * A wake or a due agent from now on also writes wake_fd; an earlier one shows in the
-	 * counter.
-	 */
-	if (atomic_load(wakeup) == seen && !dofi_cno_is_due(ia) && dofi_wait_arm_events(ia))
-		ret = !with_cq || arm_cqs(ia) ? sleep_on_fds(ia, deadline, with_cq, sigmask) : 0;
-	if (!with_cq)
-		dofi_cq_watch_awake(w);
-	atomic_store(&w->asleep, false);
-	atomic_store_explicit(&w->deep, false, memory_order_relaxed);
-	dofi_wait_unmark(ia);
+	pthread_cleanup_push(show_awake, ia);
+	ret = sleep_unless_woken(ia, wakeup, seen, deadline, allowed);
+	pthread_cleanup_pop(true);
 	return ret;
 }

@@ -5,20 +5,20 @@
 #ifndef DOFI_DRIVER_SLEEP_H
 #define DOFI_DRIVER_SLEEP_H
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct dofi_ia;
+struct dofi_interrupts;
 
 /*
  * Driver only: arms the fabric's wait objects and sleeps on everything until something happens, the
  * deadline passes or the wakeup counter changes. 0: only completions may be new; 1: a full round is
- * due; -EINTR. sigmask: as for ppoll.
+ * due; -EINTR. allowed: as for dofi_poll_until.
  */
 int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_t seen,
-		     uint64_t deadline, const sigset_t *sigmask);
+		     uint64_t deadline, const struct dofi_interrupts *allowed);
 
 /* Peers need not send wakeups any more: the driver is awake. */
 void dofi_wait_unmark(struct dofi_ia *ia);

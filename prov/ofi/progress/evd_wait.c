@@ -11,6 +11,7 @@
 #include "progress/wait.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 
 /*
@@ -121,11 +122,38 @@ static bool takes_completions(const struct dofi_evd *evd)
 	return (unsigned int)evd->flags & ~other;
 }
 
+static void stop_waiting(struct dofi_evd *evd)
+{
+	dofi_assert_held(&evd->lock);
+	evd->waiter = false;
+	if (evd->dying)
+		dofi_wait_wake(evd->obj.ia, &evd->wakeup);
+}
+
+static void cancelled(void *arg)
+{
+	struct dofi_evd *evd = arg;
+
+	dofi_lock(&evd->lock);
+	stop_waiting(evd);
+	dofi_unlock(&evd->lock);
+}
+
+static int sleep_until_woken(struct dofi_evd *evd, uint32_t seen, uint64_t deadline, int cancel)
+{
+	int ret;
+
+	pthread_cleanup_push(cancelled, evd);
+	ret = dofi_wait_sleep_cancellable(evd->obj.ia, &evd->wakeup, seen, deadline, cancel);
+	pthread_cleanup_pop(false);
+	return ret;
+}
+
 /*
  * Until the wakeup differs from seen: 0, -EINTR or -ETIMEDOUT. The clock is read only if there is
  * something to wait for.
  */
-static int sleep_for_events(struct dofi_evd *evd, uint32_t seen, DAT_TIMEOUT timeout)
+static int wait_for_events(struct dofi_evd *evd, uint32_t seen, DAT_TIMEOUT timeout, int cancel)
 {
 	struct dofi_ia *ia = evd->obj.ia;
 	uint64_t deadline, spin_until;
@@ -140,7 +168,7 @@ static int sleep_for_events(struct dofi_evd *evd, uint32_t seen, DAT_TIMEOUT tim
 		if (now >= deadline)
 			return -ETIMEDOUT;
 		if (now >= spin_until)
-			return dofi_wait_sleep(ia, &evd->wakeup, seen, deadline);
+			return sleep_until_woken(evd, seen, deadline, cancel);
 		dofi_engine_poll(ia);
 		sched_yield();
 	}
@@ -164,12 +192,33 @@ static DAT_RETURN outcome(const struct dofi_evd *evd, int slept)
 	return slept == -EINTR ? DOFI_ERR(DAT_INTERRUPTED_CALL, 0) : DOFI_TIMEOUT_EXPIRED;
 }
 
-static void stop_waiting(struct dofi_evd *evd)
+/*
+ * Waits for the threshold. Releases evd->lock meanwhile. The thread can be cancelled only while it
+ * sleeps: at other points where it could be, this library or libfabric may hold locks.
+ */
+static DAT_RETURN wait_for_threshold(struct dofi_evd *evd, uint32_t threshold, DAT_TIMEOUT timeout)
 {
+	DAT_RETURN ret;
+	uint32_t seen;
+	int cancel, slept;
+
 	dofi_assert_held(&evd->lock);
-	evd->waiter = false;
-	if (evd->dying)
-		dofi_wait_wake(evd->obj.ia, &evd->wakeup);
+	DOFI_COUNT(evd, EVD_WAIT_BLOCKED, 1);
+	evd->waiter = true;
+	evd->wake = DOFI_WAKE_NONE;
+	evd->threshold = threshold;
+	seen = atomic_load(&evd->wakeup);
+	dofi_unlock(&evd->lock);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	look_once(evd);
+	slept = wait_for_events(evd, seen, timeout, cancel);
+	pthread_setcancelstate(cancel, NULL);
+	dofi_lock(&evd->lock);
+	ret = outcome(evd, slept);
+	if (ret == DAT_SUCCESS)
+		DOFI_COUNT(evd, EVD_WAIT_NOTIFY, 1);
+	stop_waiting(evd);
+	return ret;
 }
 
 DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
@@ -178,8 +227,6 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
 	struct dofi_srq *srq = NULL;
 	DAT_RETURN ret;
-	uint32_t seen;
-	int slept;
 
 	if (!evd)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
@@ -194,21 +241,8 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		return ret;
 	}
 	DOFI_COUNT(evd, EVD_WAIT, 1);
-	if (dofi_evd_queued(evd) < (uint32_t)threshold) {
-		DOFI_COUNT(evd, EVD_WAIT_BLOCKED, 1);
-		evd->waiter = true;
-		evd->wake = DOFI_WAKE_NONE;
-		evd->threshold = (uint32_t)threshold;
-		seen = atomic_load(&evd->wakeup);
-		dofi_unlock(&evd->lock);
-		look_once(evd);
-		slept = sleep_for_events(evd, seen, timeout);
-		dofi_lock(&evd->lock);
-		ret = outcome(evd, slept);
-		if (ret == DAT_SUCCESS)
-			DOFI_COUNT(evd, EVD_WAIT_NOTIFY, 1);
-		stop_waiting(evd);
-	}
+	if (dofi_evd_queued(evd) < (uint32_t)threshold)
+		ret = wait_for_threshold(evd, (uint32_t)threshold, timeout);
 	if (ret == DAT_SUCCESS)
 		srq = take(evd, event);
 	*nmore = (DAT_COUNT)dofi_evd_queued(evd);

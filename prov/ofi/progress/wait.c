@@ -30,6 +30,7 @@
 /* A thread that waits for its wakeup while another one drives; lives on that thread's stack. */
 struct sleeper {
 	struct dofi_list link;
+	struct dofi_ia *ia;
 	const _Atomic uint32_t *wakeup;
 	int fd; /* eventfd: readable when the thread has to look again; -1: it looks at intervals */
 };
@@ -153,11 +154,9 @@ int dofi_wait_round(struct dofi_ia *ia, bool all)
  * every ROUNDS_PER_SIGNAL_LOOK rounds makes sure that a driver which always finds work can be
  * interrupted.
  */
-static bool is_interrupted(uint32_t round, const sigset_t *sigmask)
+static bool is_interrupted(uint32_t round, const struct dofi_interrupts *allowed)
 {
-	static const struct timespec none;
-
-	return round % ROUNDS_PER_SIGNAL_LOOK == 0 && ppoll(NULL, 0, &none, sigmask) < 0 &&
+	return round % ROUNDS_PER_SIGNAL_LOOK == 0 && dofi_poll_until(NULL, 0, 0, allowed) < 0 &&
 	       errno == EINTR;
 }
 
@@ -178,9 +177,9 @@ static bool stays_awake(struct dofi_wait *w)
 	return false;
 }
 
-/* Signals are blocked except in ppoll, which gets sigmask. */
+/* Signals are blocked and cancellation is disabled, except in ppoll. */
 static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
-		       uint64_t deadline, const sigset_t *sigmask)
+		       uint64_t deadline, const struct dofi_interrupts *allowed)
 {
 	bool full = true;
 	int n, ret = 0;
@@ -189,7 +188,7 @@ static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t se
 		n = dofi_wait_round(ia, full);
 		if (atomic_load(wakeup) != seen)
 			return 0;
-		if (ret == -EINTR || is_interrupted(round, sigmask))
+		if (ret == -EINTR || is_interrupted(round, allowed))
 			return -EINTR;
 		if (deadline != DOFI_FOREVER && dofi_now() >= deadline)
 			return -ETIMEDOUT;
@@ -208,85 +207,133 @@ static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t se
 			full = true;
 			continue;
 		}
-		ret = dofi_wait_on_fds(ia, wakeup, seen, deadline, sigmask);
+		ret = dofi_wait_on_fds(ia, wakeup, seen, deadline, allowed);
 		full = ret != 0 || round % DOFI_ROUNDS_PER_FULL == 0 || dofi_timer_is_due(ia);
 	}
 }
 
-static void enlist(struct dofi_wait *w, struct sleeper *self)
+static void stop_driving(void *ia)
 {
+	dofi_wait_drive_end(ia);
+}
+
+/* This thread is the driver until it returns or is cancelled. */
+static int drive(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline,
+		 const struct dofi_interrupts *allowed)
+{
+	int ret;
+
+	pthread_cleanup_push(stop_driving, ia);
+	ret = drive_until(ia, wakeup, seen, deadline, allowed);
+	pthread_cleanup_pop(true);
+	return ret;
+}
+
+/* --- beside the driver --- */
+
+static void enlist(struct sleeper *self)
+{
+	struct dofi_wait *w = &self->ia->wait;
+
+	self->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	dofi_lock(&w->lock);
 	dofi_list_add_tail(&w->sleepers, &self->link);
 	atomic_fetch_add(&w->count, 1);
 	dofi_unlock(&w->lock);
 }
 
-static void strike_off(struct dofi_wait *w, struct sleeper *self)
+static void strike_off(struct sleeper *self)
 {
+	struct dofi_wait *w = &self->ia->wait;
+
 	dofi_lock(&w->lock);
 	dofi_list_del(&self->link);
 	atomic_fetch_sub(&w->count, 1);
 	dofi_unlock(&w->lock);
+	if (self->fd >= 0)
+		close(self->fd);
+}
+
+/* The thread may have been woken to become the driver, and will not: wakes another one. */
+static void pass_on(struct dofi_ia *ia)
+{
+	if (!atomic_load(&ia->wait.driven))
+		deliver(ia);
+}
+
+static void cancelled(void *arg)
+{
+	struct sleeper *self = arg;
+
+	strike_off(self);
+	pass_on(self->ia);
 }
 
 /* By ppoll, like the driver: a futex lets signals slip in before the sleep, and some restart it. */
-static int sleep_beside_driver(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
-			       uint64_t deadline, const sigset_t *sigmask)
+static int sleep_enlisted(const struct sleeper *self, uint32_t seen, uint64_t deadline,
+			  const struct dofi_interrupts *allowed)
 {
-	struct sleeper self = {.wakeup = wakeup, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-	struct pollfd pfd = {.fd = self.fd, .events = POLLIN};
-	struct dofi_wait *w = &ia->wait;
-	int ret = 0;
+	struct pollfd pfd = {.fd = self->fd, .events = POLLIN};
+	struct dofi_ia *ia = self->ia;
 
-	enlist(w, &self);
 	/*
 	 * The progress thread stops driving. It may have begun after this thread had counted its
 	 * own wait: when another driver left, or because this thread had no processor meanwhile.
 	 */
 	atomic_fetch_add(&ia->engine.activity, 1);
-	if (atomic_load(&w->driver_wake) == &ia->engine.activity)
+	if (atomic_load(&ia->wait.driver_wake) == &ia->engine.activity)
 		dofi_wait_kick(ia);
-	if (atomic_load(wakeup) == seen && atomic_load(&w->driven) &&
-	    dofi_poll_until(&pfd, 1, self.fd < 0 ? dofi_nap_blind_until(deadline) : deadline,
-			    sigmask) < 0 &&
-	    errno == EINTR)
-		ret = -EINTR;
-	strike_off(w, &self);
-	if (self.fd >= 0)
-		close(self.fd);
+	if (atomic_load(self->wakeup) != seen || !atomic_load(&ia->wait.driven))
+		return 0;
+	if (self->fd < 0)
+		deadline = dofi_nap_blind_until(deadline);
+	return dofi_poll_until(&pfd, 1, deadline, allowed) < 0 && errno == EINTR ? -EINTR : 0;
+}
+
+static int sleep_beside_driver(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
+			       uint64_t deadline, const struct dofi_interrupts *allowed)
+{
+	struct sleeper self = {.ia = ia, .wakeup = wakeup};
+	int ret;
+
+	enlist(&self);
+	pthread_cleanup_push(cancelled, &self);
+	ret = sleep_enlisted(&self, seen, deadline, allowed);
+	pthread_cleanup_pop(false);
+	strike_off(&self);
 	if (atomic_load(wakeup) != seen)
 		return 0;
 	return !ret && deadline != DOFI_FOREVER && dofi_now() >= deadline ? -ETIMEDOUT : ret;
 }
 
+/* --- sleeping --- */
+
 static int sleep_blocked(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
-			 uint64_t deadline, const sigset_t *sigmask)
+			 uint64_t deadline, const struct dofi_interrupts *allowed)
 {
 	int ret = 0;
 
 	/* A call of an agent: nobody else drives until the agent has returned. */
 	if (is_driver(ia))
-		return drive_until(ia, wakeup, seen, deadline, sigmask);
+		return drive_until(ia, wakeup, seen, deadline, allowed);
 	while (!ret && atomic_load(wakeup) == seen) {
-		if (dofi_wait_drive_begin(ia)) {
-			ret = drive_until(ia, wakeup, seen, deadline, sigmask);
-			dofi_wait_drive_end(ia);
-			return ret;
-		}
-		ret = sleep_beside_driver(ia, wakeup, seen, deadline, sigmask);
+		if (dofi_wait_drive_begin(ia))
+			return drive(ia, wakeup, seen, deadline, allowed);
+		ret = sleep_beside_driver(ia, wakeup, seen, deadline, allowed);
 	}
-	/*
-	 * This thread may have been woken to become the driver, and returns instead: wakes another
-	 * one.
-	 */
-	if (!atomic_load(&ia->wait.driven))
-		deliver(ia);
+	pass_on(ia);
 	return ret;
 }
 
-int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline)
+static void restore_signals(void *before)
 {
-	sigset_t before;
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+int dofi_wait_sleep_cancellable(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
+				uint64_t deadline, int cancel)
+{
+	struct dofi_interrupts allowed = {.cancel = cancel};
 	int ret;
 
 	dofi_assert_none_held();
@@ -296,8 +343,19 @@ int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
 	 * sleep. Agents run meanwhile. A fault of theirs, or of a thread that they start, has to
 	 * reach the program's handler.
 	 */
-	dofi_block_signals(&before);
-	ret = sleep_blocked(ia, wakeup, seen, deadline, &before);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	dofi_block_signals(&allowed.blocked);
+	pthread_cleanup_push(restore_signals, &allowed.blocked);
+	ret = sleep_blocked(ia, wakeup, seen, deadline, &allowed);
+	pthread_cleanup_pop(true);
+	return ret;
+}
+
+int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline)
+{
+	int cancel, ret;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	ret = dofi_wait_sleep_cancellable(ia, wakeup, seen, deadline, PTHREAD_CANCEL_DISABLE);
+	pthread_setcancelstate(cancel, NULL);
 	return ret;
 }

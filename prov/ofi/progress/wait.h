@@ -19,9 +19,17 @@ void dofi_wait_fini(struct dofi_ia *ia);
 
 /*
  * Sleeps until *wakeup differs from seen (0), a signal was handled (-EINTR) or the deadline has
- * passed (-ETIMEDOUT). Drives the engine meanwhile. No lock may be held.
+ * passed (-ETIMEDOUT). Drives the engine meanwhile. No lock may be held. The thread is not
+ * cancelled.
  */
 int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline);
+
+/*
+ * The same with this state of cancellation during the sleep. The caller has disabled cancellation,
+ * and has a cleanup handler for what it has to give back.
+ */
+int dofi_wait_sleep_cancellable(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
+				uint64_t deadline, int cancel);
 
 /*
  * Increments the wakeup, which ends the sleep of the threads that wait for it. Any lock may be

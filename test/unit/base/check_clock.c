@@ -6,6 +6,7 @@
 #include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/base/dat_api.h"
 
+#include <pthread.h>
 #include <time.h>
 
 #define SECOND UINT64_C(1000000000)
@@ -24,6 +25,7 @@ static struct {
 	bool limited;
 	struct timespec timeout;
 	const sigset_t *sigmask;
+	int cancel; /* state of cancellation */
 } seen;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p)
@@ -44,6 +46,8 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 	if (timeout)
 		seen.timeout = *timeout;
 	seen.sigmask = sigmask;
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &seen.cancel);
+	pthread_setcancelstate(seen.cancel, NULL);
 	return 1;
 }
 
@@ -80,16 +84,35 @@ START_TEST(a_poll_ends_at_its_deadline)
 		     {NOW - 1, true, 0, 0},
 		     {0, true, 0, 0},
 		     {DOFI_FOREVER, false, 0, 0}};
+	struct dofi_interrupts allowed = {.cancel = PTHREAD_CANCEL_ENABLE};
 	struct pollfd fds[2];
-	sigset_t set = {0};
 
-	ck_assert_int_eq(dofi_poll_until(fds, 2, cases[_i].deadline, &set), 1);
+	ck_assert_int_eq(dofi_poll_until(fds, 2, cases[_i].deadline, &allowed), 1);
 	ck_assert_ptr_eq(seen.fds, fds);
 	ck_assert_uint_eq(seen.n, 2);
-	ck_assert_ptr_eq(seen.sigmask, &set);
+	ck_assert_ptr_eq(seen.sigmask, &allowed.blocked);
 	ck_assert(seen.limited == cases[_i].limited);
 	ck_assert_int_eq(seen.timeout.tv_sec, cases[_i].s);
 	ck_assert_int_eq(seen.timeout.tv_nsec, cases[_i].ns);
+}
+END_TEST
+
+/* _i: the state before and after the poll */
+START_TEST(a_thread_is_cancelled_in_a_poll_that_allows_it)
+{
+	static const int states[] = {PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DISABLE};
+	struct dofi_interrupts allowed = {.cancel = PTHREAD_CANCEL_DISABLE};
+	int after;
+
+	for (int i = 0; i < 3; i++) {
+		pthread_setcancelstate(states[_i], NULL);
+		allowed.cancel = states[i % 2];
+		dofi_poll_until(NULL, 0, DOFI_FOREVER, i < 2 ? &allowed : NULL);
+		ck_assert_int_eq(seen.cancel, i < 2 ? allowed.cancel : states[_i]);
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &after);
+		ck_assert_int_eq(after, states[_i]);
+	}
+	ck_assert_ptr_null(seen.sigmask); /* of a poll that changes nothing */
 }
 END_TEST
 
@@ -102,5 +125,6 @@ int main(void)
 	tcase_add_test(tcase, a_thread_has_a_clock_of_its_own);
 	tcase_add_test(tcase, a_timeout_is_in_microseconds);
 	tcase_add_loop_test(tcase, a_poll_ends_at_its_deadline, 0, 8);
+	tcase_add_loop_test(tcase, a_thread_is_cancelled_in_a_poll_that_allows_it, 0, 2);
 	return t_run(suite);
 }

@@ -996,6 +996,34 @@ START_TEST(close_waits_for_a_running_agent)
 }
 END_TEST
 
+static bool dies;
+
+static void may_die(void)
+{
+	struct dofi_cno *object = cno;
+
+	object->dying = dies;
+}
+
+/* _i 1: another thread frees the CNO meanwhile, and sleeps until this one has left. */
+START_TEST(test_cancelled_thread_does_not_wait_any_more)
+{
+	struct dofi_cno *object = cno;
+	uint32_t before = atomic_load(&object->wakeup);
+
+	t_fake.before_cancel = may_die;
+	dies = _i;
+	t_start(&waiters[0].thread, wait_main, &waiters[0]);
+	ck_assert(t_is_cancelled(&waiters[0].thread));
+	t_fake.before_cancel = NULL;
+	object->dying = false;
+	ck_assert_uint_eq(object->waiters, 0);
+	ck_assert_uint_eq(atomic_load(&object->wakeup), before + (uint32_t)_i);
+	post(evd);
+	expect_triggered_by(evd);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("cno");
@@ -1014,6 +1042,7 @@ int main(void)
 	tcase_add_test(tc, test_wait_polls_once_and_times_out);
 	tcase_add_test(tc, test_one_trigger_wakes_one_waiter);
 	tcase_add_test(tc, test_an_evd_that_leaves_wakes_nobody);
+	tcase_add_loop_test(tc, test_cancelled_thread_does_not_wait_any_more, 0, 2);
 	tcase_add_test(tc, test_signal_ends_wait);
 	tcase_add_test(tc, test_last_evd_freed_wakes_all_waiters);
 	tcase_add_test(tc, test_destroy_wakes_all_waiters_and_calls_agent);

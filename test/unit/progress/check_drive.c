@@ -17,6 +17,7 @@ static _Atomic uint32_t wakeup, another;
 
 static uint32_t wake_in, raise_in; /* number of a round, from 1; 0: none */
 static uint64_t deadline_seen;
+static uint32_t cancel_in; /* number of a sleep, from 0, in which the thread is cancelled */
 
 uint64_t __wrap_dofi_now(void);
 
@@ -45,13 +46,18 @@ static void see_round(void)
 }
 
 static void see_sleep(const _Atomic uint32_t *word, uint32_t seen, uint64_t deadline,
-		      const sigset_t *sigmask)
+		      const struct dofi_interrupts *allowed)
 {
 	ck_assert_ptr_eq(word, &wakeup);
 	ck_assert_uint_eq(seen, 0);
-	ck_assert_int_eq(sigismember(sigmask, SIGALRM), 0);
-	ck_assert_int_eq(sigismember(sigmask, SIGUSR1), 1);
+	ck_assert_int_eq(sigismember(&allowed->blocked, SIGALRM), 0);
+	ck_assert_int_eq(sigismember(&allowed->blocked, SIGUSR1), 1);
 	deadline_seen = deadline;
+	if (cancel_in && sleeps == cancel_in) {
+		pthread_cancel(pthread_self());
+		pthread_setcancelstate(allowed->cancel, NULL);
+		pthread_testcancel();
+	}
 }
 
 static int signals;
@@ -323,9 +329,9 @@ static struct sleeper beside[SLEEPERS];
 static void enlist_sleepers(void)
 {
 	for (int i = 0; i < SLEEPERS; i++) {
+		beside[i].ia = &ia;
 		beside[i].wakeup = i == 1 ? &another : &wakeup;
-		beside[i].fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		enlist(&ia.wait, &beside[i]);
+		enlist(&beside[i]);
 	}
 	ck_assert_uint_eq(atomic_load(&ia.wait.count), SLEEPERS);
 }
@@ -336,8 +342,7 @@ static void expect_woken(bool first, bool second, bool third)
 
 	for (int i = 0; i < SLEEPERS; i++) {
 		ck_assert_msg(is_readable(beside[i].fd) == woken[i], "sleeper %d", i);
-		close(beside[i].fd);
-		strike_off(&ia.wait, &beside[i]);
+		strike_off(&beside[i]);
 	}
 	ck_assert_uint_eq(atomic_load(&ia.wait.count), 0);
 }
@@ -370,6 +375,57 @@ START_TEST(a_thread_that_does_not_wait_any_more_passes_its_call_on)
 	ck_assert_int_eq(dofi_wait_sleep(&ia, &wakeup, 0, DOFI_FOREVER), 0);
 	ck_assert_uint_eq(rounds, 0);
 	expect_woken(!_i, false, false);
+}
+END_TEST
+
+static void note_signals(void *set)
+{
+	pthread_sigmask(SIG_SETMASK, NULL, set);
+}
+
+static void *sleep_until_cancelled(void *set)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cleanup_push(note_signals, set);
+	dofi_wait_sleep_cancellable(&ia, &wakeup, 0, DOFI_FOREVER, PTHREAD_CANCEL_ENABLE);
+	pthread_cleanup_pop(false);
+	return NULL;
+}
+
+/* Its cleanup handlers run with its own signals, and a sleeper follows it. */
+START_TEST(a_cancelled_driver_leaves)
+{
+	pthread_t thread;
+	void *result;
+	sigset_t set;
+
+	enlist_sleepers();
+	cancel_in = 2;
+	sigfillset(&set);
+	ck_assert_int_eq(pthread_create(&thread, NULL, sleep_until_cancelled, &set), 0);
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+	ck_assert(!atomic_load(&ia.wait.driven));
+	ck_assert(!sigismember(&set, SIGALRM));
+	ck_assert(sigismember(&set, SIGUSR1));
+	expect_woken(true, false, false);
+}
+END_TEST
+
+/* Such as one in dat_evd_free, which has other things to do. */
+START_TEST(other_sleeps_are_not_cancelled)
+{
+	const int before = _i ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE;
+	int after, ret;
+
+	cancel_in = 1;
+	wake_in = 3;
+	pthread_setcancelstate(before, NULL);
+	ret = dofi_wait_sleep(&ia, &wakeup, 0, DOFI_FOREVER);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &after); /* Check writes files */
+	ck_assert_int_eq(ret, 0);
+	ck_assert_int_eq(after, before);
+	ck_assert_uint_eq(rounds, 3);
 }
 END_TEST
 
@@ -506,6 +562,8 @@ int main(void)
 	tcase_add_test(tc, one_sleeper_becomes_the_next_driver);
 	tcase_add_test(tc, the_end_of_driving_wakes_the_first_sleeper);
 	tcase_add_loop_test(tc, a_thread_that_does_not_wait_any_more_passes_its_call_on, 0, 2);
+	tcase_add_test(tc, a_cancelled_driver_leaves);
+	tcase_add_loop_test(tc, other_sleeps_are_not_cancelled, 0, 2);
 	tcase_add_test(tc, a_wakeup_reaches_all_that_wait_for_it);
 	tcase_add_loop_test(tc, a_wakeup_reaches_the_driver_that_sleeps_for_it, 0, 4);
 	tcase_add_loop_test(tc, a_kick_reaches_a_driver_that_sleeps, 0, 2);

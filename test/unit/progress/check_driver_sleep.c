@@ -23,7 +23,7 @@
 
 static struct dofi_ia ia;
 static _Atomic uint32_t wakeup;
-static sigset_t mask;
+static const struct dofi_interrupts allowed = {.cancel = PTHREAD_CANCEL_ENABLE};
 
 /* --- the fabric: queues and their descriptors; an event queue --- */
 
@@ -189,13 +189,15 @@ static uint64_t until;
 static int listed[MOST];
 static nfds_t nlast;               /* descriptors of the last sleep */
 static int ready = -1, poll_error; /* index of the ready descriptor */
+static bool cancels;               /* the thread is cancelled */
 
 int __wrap_dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t deadline,
-			   const sigset_t *sigmask);
+			   const struct dofi_interrupts *allows);
 
-int __wrap_dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *sigmask)
+int __wrap_dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t deadline,
+			   const struct dofi_interrupts *allows)
 {
-	ck_assert_ptr_eq(sigmask, &mask);
+	ck_assert_ptr_eq(allows, &allowed);
 	ck_assert_uint_le(n, MOST);
 	ck_assert(atomic_load(&ia.wait.asleep));
 	ck_assert_ptr_eq(atomic_load(&ia.wait.driver_wake), &wakeup);
@@ -207,6 +209,10 @@ int __wrap_dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t deadline, cons
 	nlast = n;
 	until = deadline;
 	sleeps++;
+	if (cancels) {
+		pthread_cancel(pthread_self());
+		pthread_testcancel();
+	}
 	if (poll_error) {
 		errno = poll_error;
 		return -1;
@@ -222,7 +228,7 @@ static int sleep_once(void)
 	int ret;
 
 	atomic_store(&ia.wait.deep, true);
-	ret = dofi_wait_on_fds(&ia, &wakeup, SEEN, DEADLINE, &mask);
+	ret = dofi_wait_on_fds(&ia, &wakeup, SEEN, DEADLINE, &allowed);
 	ck_assert(!atomic_load(&ia.wait.asleep));
 	return ret;
 }
@@ -491,7 +497,7 @@ START_TEST(a_driver_looks_once_more_after_it_has_set_its_mark)
 	ia.engine.doze = _i & 4 ? NULL : doze;
 	if (by_queue || (by_memory && ia.engine.doze)) {
 		atomic_store(&ia.wait.asleep, false);
-		ck_assert_int_eq(dofi_wait_on_fds(&ia, &wakeup, SEEN, DEADLINE, &mask), 0);
+		ck_assert_int_eq(dofi_wait_on_fds(&ia, &wakeup, SEEN, DEADLINE, &allowed), 0);
 		ck_assert_uint_eq(sleeps, 0);
 		ck_assert(ia.wait.marked);
 		ck_assert_int_eq(marks[0] + dozes[0], 0);
@@ -567,6 +573,32 @@ static void be_fruitless(uint32_t times)
 }
 
 /* A message without a receive keeps the queue's socket readable. */
+static void *sleep_until_cancelled(void *arg)
+{
+	dofi_wait_on_fds(&ia, &wakeup, SEEN, DEADLINE, &allowed);
+	return arg;
+}
+
+START_TEST(a_cancelled_driver_is_not_asleep)
+{
+	pthread_t thread;
+	void *result;
+
+	ia.engine.doze = doze;
+	cancels = true;
+	atomic_store(&ia.wait.marked, true);
+	atomic_store(&ia.wait.deep, true);
+	ck_assert_int_eq(pthread_create(&thread, NULL, sleep_until_cancelled, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+	ck_assert_uint_eq(sleeps, 1);
+	ck_assert(!atomic_load(&ia.wait.asleep));
+	ck_assert(!atomic_load(&ia.wait.deep));
+	ck_assert(!atomic_load(&ia.wait.marked));
+	ck_assert_int_eq(dozes[false], 1);
+}
+END_TEST
+
 START_TEST(a_queue_that_is_always_ready_is_read_at_intervals)
 {
 	be_fruitless(FRUITLESS_LIMIT + 1);
@@ -621,6 +653,7 @@ int main(void)
 	tcase_add_test(tc, the_queue_alone_needs_no_full_round);
 	tcase_add_test(tc, a_wakeup_is_cleared);
 	tcase_add_test(tc, a_signal_ends_the_sleep);
+	tcase_add_test(tc, a_cancelled_driver_is_not_asleep);
 	tcase_add_test(tc, a_queue_that_is_always_ready_is_read_at_intervals);
 	tcase_add_test(tc, other_ends_of_a_sleep_are_not_fruitless);
 	suite_add_tcase(suite, tc);

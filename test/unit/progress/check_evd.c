@@ -891,6 +891,34 @@ START_TEST(test_free_sleeps_until_the_waiter_has_left)
 }
 END_TEST
 
+static bool dies;
+
+static void may_die(void)
+{
+	struct dofi_evd *object = evd;
+
+	object->dying = dies;
+}
+
+/* _i 1: another thread frees the EVD meanwhile, and sleeps until this one has left. */
+START_TEST(test_cancelled_thread_does_not_wait_any_more)
+{
+	struct dofi_evd *object = evd;
+	uint32_t before = atomic_load(&object->wakeup);
+
+	waiter = (struct waiter){.timeout = FOR_EVER, .threshold = 1};
+	t_fake.before_cancel = may_die;
+	dies = _i;
+	t_start(&waiter.thread, wait_main, &waiter);
+	ck_assert(t_is_cancelled(&waiter.thread));
+	t_fake.before_cancel = NULL;
+	object->dying = false;
+	ck_assert_uint_eq(atomic_load(&object->wakeup), before + (uint32_t)_i);
+	push(1, true);
+	expect_dequeue(1);
+}
+END_TEST
+
 static void on_signal(int signal)
 {
 	(void)signal;
@@ -1329,6 +1357,7 @@ int main(void)
 	tcase_add_test(tc, test_free_aborts_waiter);
 	tcase_add_test(tc, test_wait_on_an_evd_that_is_being_freed);
 	tcase_add_test(tc, test_free_sleeps_until_the_waiter_has_left);
+	tcase_add_loop_test(tc, test_cancelled_thread_does_not_wait_any_more, 0, 2);
 	tcase_add_test(tc, test_signal_ends_wait);
 	tcase_add_test(tc, test_streams_that_go_together);
 	tcase_add_loop_test(tc, test_room_for_requests, 0, 13);

@@ -98,12 +98,12 @@ static void see_round(void)
 }
 
 static void see_sleep(const _Atomic uint32_t *word, uint32_t seen, uint64_t deadline,
-		      const sigset_t *sigmask)
+		      const struct dofi_interrupts *allowed)
 {
 	ck_assert_ptr_eq(word, &ia.engine.activity);
 	ck_assert_uint_eq(seen, driven_at);
 	ck_assert_uint_eq(deadline, DOFI_FOREVER);
-	ck_assert_ptr_null(sigmask);
+	ck_assert_ptr_null(allowed);
 	if (script)
 		poll_by_script();
 }

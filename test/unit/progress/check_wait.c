@@ -5,11 +5,7 @@
  */
 #include "unit.h"
 
-#include "../../../prov/ofi/base/clock.h"
-#include "../../../prov/ofi/object/ia.h"
-#include "../../../prov/ofi/progress/driver_sleep.h"
-#include "../../../prov/ofi/progress/nap.h"
-#include "../../../prov/ofi/progress/wait.h"
+#include "../../../prov/ofi/progress/wait.c"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,28 +44,31 @@ static int next_descriptor(void)
 /* --- beside the driver; the linker redirects the sleep to this function --- */
 
 /* Ends of a sleep. */
-enum ending { WOKEN, SPURIOUS, INTERRUPTED, WOKEN_AND_INTERRUPTED, FAILED };
+enum ending { WOKEN, SPURIOUS, INTERRUPTED, WOKEN_AND_INTERRUPTED, FAILED, CANCELLED };
 
 static _Atomic uint32_t wakeup;
 static enum ending endings[TURNS];
 static unsigned int sleeps;
 static uint64_t deadline, until; /* until: that of the last sleep */
 static bool no_descriptor;
+static bool driver_leaves;
 static bool driver_is_thread; /* the progress thread, which has to let this one drive */
 /* After this number of sleeps, the progress thread begins to drive; it stops at another activity.
  */
 static unsigned int thread_drives_after;
 static uint32_t activity_of_thread;
 
-int __wrap_dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t end, const sigset_t *sigmask);
+int __wrap_dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t end,
+			   const struct dofi_interrupts *allowed);
 
-int __wrap_dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t end, const sigset_t *sigmask)
+int __wrap_dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t end,
+			   const struct dofi_interrupts *allowed)
 {
 	enum ending ending = endings[sleeps++];
 	bool wakes = ending == WOKEN || ending == WOKEN_AND_INTERRUPTED;
 
 	ck_assert_uint_le(sleeps, TURNS);
-	ck_assert_ptr_nonnull(sigmask);
+	ck_assert_ptr_nonnull(allowed);
 	ck_assert_uint_eq(n, 1);
 	ck_assert_int_eq(fds->events, POLLIN);
 	ck_assert((fds->fd < 0) == no_descriptor);
@@ -82,6 +81,8 @@ int __wrap_dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t end, const sig
 	}
 	if (wakes)
 		dofi_wait_wake(&ia, &wakeup);
+	if (driver_leaves)
+		atomic_store(&ia.wait.driven, false);
 	if (sleeps == thread_drives_after) {
 		driver_is_thread = true;
 		activity_of_thread = atomic_load(&ia.engine.activity);
@@ -90,6 +91,11 @@ int __wrap_dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t end, const sig
 	}
 	if (!no_descriptor)
 		ck_assert(is_readable(fds->fd) == wakes);
+	if (ending == CANCELLED) {
+		pthread_cancel(pthread_self());
+		pthread_setcancelstate(allowed->cancel, NULL);
+		pthread_testcancel();
+	}
 	errno = ending == FAILED ? ENOMEM : EINTR;
 	return ending <= SPURIOUS ? ending == WOKEN : -1;
 }
@@ -206,6 +212,37 @@ START_TEST(the_progress_thread_that_was_faster_stops_driving)
 	ck_assert_int_eq(sleep_beside(), 0);
 	ck_assert_uint_eq(sleeps, 2);
 	ck_assert_uint_ne(atomic_load(&ia.engine.activity), activity_of_thread);
+}
+END_TEST
+
+static void *sleep_until_cancelled(void *arg)
+{
+	(void)arg;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	dofi_wait_sleep_cancellable(&ia, &wakeup, 0, deadline, PTHREAD_CANCEL_ENABLE);
+	return NULL;
+}
+
+/* If it was woken to become the driver (_i), it wakes another one. */
+START_TEST(a_cancelled_sleep_leaves_nothing)
+{
+	struct sleeper other = {.ia = &ia, .wakeup = &wakeup};
+	pthread_t thread;
+	void *result;
+	int next;
+
+	enlist(&other);
+	next = next_descriptor();
+	endings[0] = CANCELLED;
+	driver_leaves = _i;
+	ck_assert_int_eq(pthread_create(&thread, NULL, sleep_until_cancelled, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+	ck_assert_uint_eq(sleeps, 1);
+	ck_assert_uint_eq(atomic_load(&ia.wait.count), 1);
+	ck_assert_int_eq(next_descriptor(), next);
+	ck_assert(is_readable(other.fd) == _i);
+	strike_off(&other);
 }
 END_TEST
 
@@ -326,6 +363,7 @@ int main(void)
 	tcase_add_test(tc, a_sleep_without_a_descriptor_is_short);
 	tcase_add_loop_test(tc, the_progress_thread_stops_driving, 0, 2);
 	tcase_add_test(tc, the_progress_thread_that_was_faster_stops_driving);
+	tcase_add_loop_test(tc, a_cancelled_sleep_leaves_nothing, 0, 2);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("probe");
 	tcase_add_checked_fixture(tc, begin_queue, end_queue);

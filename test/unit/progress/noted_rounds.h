@@ -29,12 +29,12 @@ static int endings[MOST + 1]; /* results of each sleep, from 1 */
 
 int __wrap_dofi_engine_round(struct dofi_ia *of, bool all);
 int __wrap_dofi_wait_on_fds(struct dofi_ia *of, const _Atomic uint32_t *word, uint32_t seen,
-			    uint64_t deadline, const sigset_t *sigmask);
+			    uint64_t deadline, const struct dofi_interrupts *allowed);
 
 /* Of the program: what else a round and a sleep see and do. */
 static void see_round(void);
 static void see_sleep(const _Atomic uint32_t *word, uint32_t seen, uint64_t deadline,
-		      const sigset_t *sigmask);
+		      const struct dofi_interrupts *allowed);
 
 int __wrap_dofi_engine_round(struct dofi_ia *of, bool all)
 {
@@ -47,10 +47,10 @@ int __wrap_dofi_engine_round(struct dofi_ia *of, bool all)
 }
 
 int __wrap_dofi_wait_on_fds(struct dofi_ia *of, const _Atomic uint32_t *word, uint32_t seen,
-			    uint64_t deadline, const sigset_t *sigmask)
+			    uint64_t deadline, const struct dofi_interrupts *allowed)
 {
 	ck_assert_ptr_eq(of, &ia);
-	see_sleep(word, seen, deadline, sigmask);
+	see_sleep(word, seen, deadline, allowed);
 	slept_after[rounds] = true;
 	return endings[++sleeps];
 }
