@@ -623,6 +623,68 @@ START_TEST(IA_047_limits_can_be_reached)
 }
 END_TEST
 
+/* Segments of PIECE bytes with gaps between them. */
+#define PIECE 100
+
+static DAT_COUNT pieces_of(const struct t_buf *buf, DAT_COUNT n, DAT_LMR_TRIPLET *pieces)
+{
+	for (DAT_COUNT i = 0; i < n; i++)
+		pieces[i] = t_seg(buf, (size_t)i * 3 * PIECE, PIECE);
+	return n;
+}
+
+static void expect_pieces(const struct t_buf *scattered, const struct t_buf *whole, DAT_COUNT n)
+{
+	for (DAT_COUNT i = 0; i < n; i++)
+		ck_assert_mem_eq(scattered->mem + i * 3 * PIECE, whole->mem + i * PIECE, PIECE);
+}
+
+/* Each kind of transfer, with the segments at either end of a message. */
+START_TEST(IA_047_as_many_segments_as_the_ia_reports)
+{
+	const DAT_COUNT most = t_tia.attr.max_iov_segments_per_dto, n = most < 64 ? most : 64;
+	const size_t length = (size_t)n * PIECE;
+	const DAT_DTO_COOKIE cookie = {.as_64 = 7};
+	DAT_EP_ATTR attr = t_default_attr(&t_tia);
+	DAT_RMR_TRIPLET target;
+	DAT_LMR_TRIPLET pieces[64];
+	struct t_end *us, *peer;
+	struct t_loop loop;
+
+	attr.max_request_iov = attr.max_recv_iov = n;
+	attr.max_rdma_read_iov = attr.max_rdma_write_iov = n;
+	t_loop_open(&loop, &t_tia, &attr);
+	us = &loop.end[0];
+	peer = &loop.end[1];
+	target = t_remote_seg(&peer->buf, 0, length);
+	t_fill(us->buf.mem, T_BUF_SIZE, 3);
+	memset(peer->buf.mem, 0, T_BUF_SIZE);
+
+	t_ok(t_recv(peer, 0, length, 1, 0));
+	t_ok(dat_ep_post_send(us->ep, pieces_of(&us->buf, n, pieces), pieces, cookie, 0));
+	t_wait_dto(us->request_evd, us->ep, 7, DAT_DTO_SUCCESS, length);
+	t_wait_dto(peer->recv_evd, peer->ep, 1, DAT_DTO_SUCCESS, length);
+	expect_pieces(&us->buf, &peer->buf, n);
+
+	t_ok(dat_ep_post_recv(peer->ep, pieces_of(&peer->buf, n, pieces), pieces, cookie, 0));
+	t_ok(t_send(us, 0, length, 2, 0));
+	t_wait_dto(us->request_evd, us->ep, 2, DAT_DTO_SUCCESS, length);
+	t_wait_dto(peer->recv_evd, peer->ep, 7, DAT_DTO_SUCCESS, length);
+	expect_pieces(&peer->buf, &us->buf, n);
+
+	t_ok(dat_ep_post_rdma_write(us->ep, pieces_of(&us->buf, n, pieces), pieces, cookie, &target,
+				    0));
+	t_wait_dto(us->request_evd, us->ep, 7, DAT_DTO_SUCCESS, length);
+	expect_pieces(&us->buf, &peer->buf, n);
+
+	t_fill(peer->buf.mem, T_BUF_SIZE, 4);
+	t_ok(dat_ep_post_rdma_read(us->ep, pieces_of(&us->buf, n, pieces), pieces, cookie, &target,
+				   0));
+	t_wait_dto(us->request_evd, us->ep, 7, DAT_DTO_SUCCESS, length);
+	expect_pieces(&us->buf, &peer->buf, n);
+}
+END_TEST
+
 static DAT_RETURN create_ep(const DAT_EP_ATTR *attr)
 {
 	DAT_EVD_HANDLE evd = t_evd(&t_tia, 8, DAT_EVD_DEFAULT_FLAG);
@@ -859,6 +921,7 @@ static void add_query_tests(Suite *suite)
 	tcase_add_test(tc, IA_046_050_051_054_058_060_attributes_make_sense);
 	tcase_add_test(tc, IA_047_limits_are_not_zero);
 	tcase_add_test(tc, IA_047_limits_can_be_reached);
+	tcase_add_test(tc, IA_047_as_many_segments_as_the_ia_reports);
 	tcase_add_test(tc, IA_048_limits_of_endpoints);
 	tcase_add_test(tc, IA_048_limits_of_srqs);
 	tcase_add_test(tc, IA_052_completion_flags);

@@ -10,8 +10,8 @@
 #include "object/ep.h"
 #include "object/ia_parts.h"
 
-/* The least number of segments that programs expect of an adapter. */
-#define DOFI_LEAST_IOV 4u
+/* The segments that an EP can have on each fabric. InfiniBand adapters take about as many. */
+#define DOFI_LEAST_IOV 32u
 
 int dofi_bounces_init(struct dofi_ia *ia); /* 0 or a negative error */
 /* closes the registrations; dofi_bounces_fini frees the memory after the endpoint is closed */

@@ -9,6 +9,7 @@
 
 #define DEFAULT_DTOS  128
 #define DEFAULT_READS 16
+#define DEFAULT_IOV   4 /* as in OFED; each makes the work requests of the EP longer */
 
 enum dofi_dto_config dofi_ep_config(DAT_COMPLETION_FLAGS flags)
 {
@@ -33,8 +34,8 @@ static void defaults(const struct dofi_ia *ia, bool has_recv_evd, bool has_req_e
 	attr->request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 	attr->max_recv_dtos = has_recv_evd ? DEFAULT_DTOS : 0;
 	attr->max_request_dtos = has_req_evd ? DEFAULT_DTOS : 0;
-	attr->max_recv_iov = attr->max_request_iov = (DAT_COUNT)limits->max_iov;
-	attr->max_rdma_read_iov = attr->max_rdma_write_iov = (DAT_COUNT)limits->max_iov;
+	attr->max_recv_iov = attr->max_request_iov = DEFAULT_IOV;
+	attr->max_rdma_read_iov = attr->max_rdma_write_iov = DEFAULT_IOV;
 	attr->max_rdma_read_in = attr->max_rdma_read_out = DEFAULT_READS;
 	attr->srq_soft_hw = DAT_HW_DEFAULT;
 }

@@ -36,8 +36,8 @@ END_TEST
 
 static struct fi_domain_attr domain = {.mr_cnt = 0, .name = (char *)"a domain"};
 static struct fi_ep_attr ep = {.max_msg_size = 1u << 20};
-static struct fi_tx_attr tx = {.iov_limit = 12};
-static struct fi_rx_attr rx = {.iov_limit = 9};
+static struct fi_tx_attr tx = {.iov_limit = 50};
+static struct fi_rx_attr rx = {.iov_limit = 40};
 static struct fi_fabric_attr fabric = {.prov_name = (char *)"a provider",
 				       .name = (char *)"a fabric"};
 
@@ -65,11 +65,11 @@ START_TEST(the_guard_of_receives_takes_a_segment_of_the_fabric)
 
 	init_limits(ia);
 	ck_assert_uint_eq(dofi_guard_segments(ia), 0);
-	ck_assert_uint_eq(ia->limits.fabric_iov, 9);
+	ck_assert_uint_eq(ia->limits.fabric_iov, 40);
 	ia->quirks = DOFI_QUIRK_CUTS;
 	init_limits(ia);
 	ck_assert_uint_eq(dofi_guard_segments(ia), 1);
-	ck_assert_uint_eq(ia->limits.fabric_iov, 8);
+	ck_assert_uint_eq(ia->limits.fabric_iov, 39);
 	ck_assert_uint_eq(ia->limits.plain, 0);
 	free(ia);
 }
@@ -80,10 +80,10 @@ START_TEST(the_user_limits_the_segments)
 	struct fi_info info;
 	struct dofi_ia *ia = new_ia(&info);
 
-	ia->params.max_segments = 6;
+	ia->params.max_segments = 36;
 	init_limits(ia);
-	ck_assert_uint_eq(ia->limits.fabric_iov, 6);
-	ck_assert_uint_eq(ia->limits.max_iov, 6);
+	ck_assert_uint_eq(ia->limits.fabric_iov, 36);
+	ck_assert_uint_eq(ia->limits.max_iov, 36);
 	ia->params.max_segments = 1; /* the library joins segments beyond it */
 	init_limits(ia);
 	ck_assert_uint_eq(ia->limits.fabric_iov, 1);
@@ -177,8 +177,8 @@ START_TEST(the_fabric_limits_the_segments)
 		size_t send, receive;
 		uint64_t quirks;
 		uint32_t most;
-	} cases[] = {{12, 9, 0, 9},
-		     {8, 9, 0, 8},
+	} cases[] = {{50, 40, 0, 40},
+		     {39, 40, 0, 39},
 		     {0, 7, 0, 7},
 		     {0, 0, 0, UINT16_MAX},
 		     {12, 9, DOFI_QUIRK_READ_SEGMENTS, 1}};
@@ -190,7 +190,7 @@ START_TEST(the_fabric_limits_the_segments)
 	ia->quirks = cases[_i].quirks;
 	init_limits(ia);
 	ck_assert_uint_eq(ia->limits.fabric_iov, cases[_i].most);
-	ck_assert_uint_eq(ia->limits.max_iov, cases[_i].most > 4 ? cases[_i].most : 4);
+	ck_assert_uint_eq(ia->limits.max_iov, cases[_i].most > 32 ? cases[_i].most : 32);
 	free(ia);
 }
 END_TEST

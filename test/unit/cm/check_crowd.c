@@ -342,6 +342,35 @@ START_TEST(requests_of_a_peer_have_a_limit)
 }
 END_TEST
 
+/* Gives the connection, which is the only one, the entry of the table with this index. */
+static void move(struct dofi_conn *conn, uint32_t index)
+{
+	uint32_t mask = ia.cm.conns_size - 1;
+
+	ia.cm.conns[conn->id & mask] = NULL;
+	conn->id = (conn->id & ~mask) | index;
+	ia.cm.conns[index] = conn;
+}
+
+/* Wherever it is in the table. */
+START_TEST(each_withdrawn_request_counts)
+{
+	struct dofi_conn *conn;
+
+	admit_many(0, 1, 1);
+	conn = dofi_conn_new(&ia, DOFI_CONN_OFFERED);
+	ck_assert_ptr_nonnull(conn);
+	conn->remote = chans[0].source;
+	dofi_conn_enter(conn, DOFI_CONN_ABANDONED);
+	move(conn, _i ? ia.cm.conns_size - 1 : 0);
+	chans[0].noffered = 2;
+	ck_assert(!dofi_crowd_takes_request(&chans[0]));
+	chans[0].noffered = 1;
+	ck_assert(dofi_crowd_takes_request(&chans[0]));
+	dofi_conn_free(conn);
+}
+END_TEST
+
 /* Its CR stays, whether the peer cancels it or closes the channel. */
 START_TEST(withdrawn_requests_count_for_their_address)
 {
@@ -440,6 +469,7 @@ int main(void)
 	tcase_add_loop_test(tcase, limits_follow_from_the_files_of_the_process, 0, 5);
 	tcase_add_test(tcase, requests_of_a_peer_have_a_limit);
 	tcase_add_test(tcase, withdrawn_requests_count_for_their_address);
+	tcase_add_loop_test(tcase, each_withdrawn_request_counts, 0, 2);
 	tcase_add_test(tcase, a_request_below_the_limit_compares_no_addresses);
 	tcase_add_test(tcase, refusals_are_logged_at_a_limited_rate);
 	return t_run(suite);
