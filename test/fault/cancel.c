@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "fault.h"
 
@@ -144,6 +145,45 @@ START_TEST(cleanup_handlers_run_with_the_signals_of_the_program)
 }
 END_TEST
 
+/* --- a thread that can be cancelled between any two instructions --- */
+
+struct server {
+	pthread_t thread;
+	_Atomic pid_t tid;
+	DAT_EVD_HANDLE evd;
+};
+
+static void *serve(void *arg)
+{
+	struct server *server = arg;
+	DAT_COUNT nmore;
+	DAT_EVENT event;
+
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	server->tid = gettid();
+	while (true)
+		dat_evd_wait(server->evd, DAT_TIMEOUT_INFINITE, 1, &event, &nmore);
+	return NULL;
+}
+
+/* MVAPICH2 does so when a program of more than 64 ranks ends. */
+START_TEST(server_thread_is_cancelled_asynchronously)
+{
+	struct server server = {.evd = t_evd(&ia, 4, DAT_EVD_SOFTWARE_FLAG)};
+
+	for (int round = 0; round < ROUNDS; round++) {
+		server.tid = 0;
+		ck_assert_int_eq(pthread_create(&server.thread, NULL, serve, &server), 0);
+		t_until(server.tid && t_sleeps(server.tid));
+		ck_assert_int_eq(pthread_cancel(server.thread), 0);
+		ck_assert(was_cancelled(server.thread));
+		t_ok(t_post_se(server.evd, &server));
+		t_wait_se(server.evd, &server);
+	}
+	t_ok(dat_evd_free(server.evd));
+}
+END_TEST
+
 /* --- a thread that receives messages --- */
 
 #define MESSAGES 64
@@ -203,6 +243,7 @@ int main(void)
 	tcase_add_test(tcase, cno_wait_is_cancelled);
 	tcase_add_test(tcase, one_of_several_waiters_is_cancelled);
 	tcase_add_test(tcase, cleanup_handlers_run_with_the_signals_of_the_program);
+	tcase_add_test(tcase, server_thread_is_cancelled_asynchronously);
 	tcase_add_test(tcase, no_message_is_lost);
 	return t_run(suite);
 }

@@ -194,25 +194,26 @@ static DAT_RETURN outcome(const struct dofi_evd *evd, int slept)
 
 /*
  * Waits for the threshold. Releases evd->lock meanwhile. The thread can be cancelled only while it
- * sleeps: at other points where it could be, this library or libfabric may hold locks.
+ * sleeps: at other points where it could be, this library or libfabric may hold locks. *cancel_p is
+ * the state to which the caller sets it again.
  */
-static DAT_RETURN wait_for_threshold(struct dofi_evd *evd, uint32_t threshold, DAT_TIMEOUT timeout)
+static DAT_RETURN wait_for_threshold(struct dofi_evd *evd, uint32_t threshold, DAT_TIMEOUT timeout,
+				     int *cancel_p)
 {
 	DAT_RETURN ret;
 	uint32_t seen;
-	int cancel, slept;
+	int slept;
 
 	dofi_assert_held(&evd->lock);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel_p);
 	DOFI_COUNT(evd, EVD_WAIT_BLOCKED, 1);
 	evd->waiter = true;
 	evd->wake = DOFI_WAKE_NONE;
 	evd->threshold = threshold;
 	seen = atomic_load(&evd->wakeup);
 	dofi_unlock(&evd->lock);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	look_once(evd);
-	slept = wait_for_events(evd, seen, timeout, cancel);
-	pthread_setcancelstate(cancel, NULL);
+	slept = wait_for_events(evd, seen, timeout, *cancel_p);
 	dofi_lock(&evd->lock);
 	ret = outcome(evd, slept);
 	if (ret == DAT_SUCCESS)
@@ -225,6 +226,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 			 DAT_EVENT *event, DAT_COUNT *nmore)
 {
 	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
+	int cancel = PTHREAD_CANCEL_DISABLE;
 	struct dofi_srq *srq = NULL;
 	DAT_RETURN ret;
 
@@ -242,12 +244,14 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 	}
 	DOFI_COUNT(evd, EVD_WAIT, 1);
 	if (dofi_evd_queued(evd) < (uint32_t)threshold)
-		ret = wait_for_threshold(evd, (uint32_t)threshold, timeout);
+		ret = wait_for_threshold(evd, (uint32_t)threshold, timeout, &cancel);
 	if (ret == DAT_SUCCESS)
 		srq = take(evd, event);
 	*nmore = (DAT_COUNT)dofi_evd_queued(evd);
 	dofi_unlock(&evd->lock);
 	if (srq)
 		dofi_srq_dequeued(srq);
+	if (cancel != PTHREAD_CANCEL_DISABLE)
+		pthread_setcancelstate(cancel, NULL);
 	return ret;
 }
