@@ -424,7 +424,7 @@ START_TEST(PSP_026_027_028_query)
 		ck_assert_ptr_eq(param.evd_handle, listener.evd);
 		ck_assert_int_eq(param.psp_flags, flags);
 	}
-	t_bad_arg_of(dat_psp_query(listener.psp, (DAT_PSP_PARAM_MASK)0x80000000u, &param), 2);
+	t_ok(dat_psp_query(listener.psp, (DAT_PSP_PARAM_MASK)0x80000000u, &param));
 	t_bad_arg_of(dat_psp_query(listener.psp, DAT_PSP_FIELD_ALL, NULL), 3);
 }
 END_TEST
@@ -682,7 +682,7 @@ START_TEST(RSP_015_016_query)
 	ck_assert_uint_eq(param.conn_qual, reserved.qual);
 	ck_assert_ptr_eq(param.evd_handle, reserved.evd);
 	ck_assert_ptr_eq(param.ep_handle, reserved.end.ep);
-	t_bad_arg_of(dat_rsp_query(reserved.rsp, (DAT_RSP_PARAM_MASK)0x80000000u, &param), 2);
+	t_ok(dat_rsp_query(reserved.rsp, (DAT_RSP_PARAM_MASK)0x80000000u, &param));
 	t_bad_arg_of(dat_rsp_query(reserved.rsp, DAT_RSP_FIELD_ALL, NULL), 3);
 }
 END_TEST

@@ -295,8 +295,6 @@ DAT_RETURN dofi_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd, DAT_IA
 		return DOFI_BAD_ARG(3);
 	if (ia_mask && !ia_attr)
 		return DOFI_BAD_ARG(4);
-	if (prov_mask & ~(DAT_PROVIDER_ATTR_MASK)DAT_PROVIDER_FIELD_ALL)
-		return DOFI_BAD_ARG(5);
 	if (prov_mask && !prov_attr)
 		return DOFI_BAD_ARG(6);
 	if (async_evd)

@@ -92,14 +92,12 @@ DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE handle)
 
 DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
 {
-	/* In DAT 2.0 ALL is 4 and the fields are numbered 1 to 3, which uses bits 0 and 1. */
-	const unsigned int defined = DAT_CNO_FIELD_ALL | 3u;
 	struct dofi_cno *cno = DOFI_OBJ(handle, CNO);
 	DAT_RETURN ret;
 
 	if (!cno)
 		return DOFI_BAD_HANDLE(CNO);
-	ret = dofi_query_check(mask, defined, param);
+	ret = dofi_query_check(mask, param);
 	if (ret != DAT_SUCCESS || !param)
 		return ret;
 	param->ia_handle = dofi_obj_ia_handle(&cno->obj);

@@ -92,7 +92,7 @@ DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EV
 
 	if (!evd)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	ret = dofi_query_check(mask, DAT_EVD_FIELD_ALL, param);
+	ret = dofi_query_check(mask, param);
 	if (ret != DAT_SUCCESS || !param)
 		return ret;
 	param->ia_handle = dofi_obj_ia_handle(&evd->obj);

@@ -119,7 +119,7 @@ DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LM
 
 	if (!lmr)
 		return DOFI_BAD_HANDLE(LMR);
-	ret = dofi_query_check(mask, DAT_LMR_FIELD_ALL, param);
+	ret = dofi_query_check(mask, param);
 	if (ret != DAT_SUCCESS || !param)
 		return ret;
 	param->ia_handle = dofi_obj_ia_handle(&lmr->obj);

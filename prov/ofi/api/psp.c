@@ -81,8 +81,7 @@ DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE psp, DAT_PSP_PARAM_MASK mask, DAT_PSP_P
 
 	if (!sp)
 		return DOFI_BAD_HANDLE(PSP);
-	if ((uint32_t)mask & ~(uint32_t)DAT_PSP_FIELD_ALL)
-		return DOFI_BAD_ARG(2);
+	(void)mask;
 	if (!param)
 		return DOFI_BAD_ARG(3);
 	param->ia_handle = dofi_obj_ia_handle(&sp->obj);

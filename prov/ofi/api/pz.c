@@ -66,7 +66,7 @@ DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PA
 
 	if (!pz)
 		return DOFI_BAD_HANDLE(PZ);
-	ret = dofi_query_check(mask, DAT_PZ_FIELD_ALL, param);
+	ret = dofi_query_check(mask, param);
 	if (ret == DAT_SUCCESS && param)
 		param->ia_handle = dofi_obj_ia_handle(&pz->obj);
 	return ret;

@@ -69,7 +69,7 @@ DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RM
 
 	if (!rmr)
 		return DOFI_BAD_HANDLE(RMR);
-	ret = dofi_query_check(mask, DAT_RMR_FIELD_ALL, param);
+	ret = dofi_query_check(mask, param);
 	if (ret != DAT_SUCCESS || !param)
 		return ret;
 	param->ia_handle = dofi_obj_ia_handle(&rmr->obj);

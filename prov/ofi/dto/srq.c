@@ -137,8 +137,6 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 
 	if (!srq)
 		return DOFI_BAD_HANDLE(SRQ);
-	if ((unsigned int)mask & ~(unsigned int)DAT_SRQ_FIELD_ALL)
-		return DOFI_BAD_ARG(2);
 	if (!param)
 		return mask ? DOFI_BAD_ARG(3) : DAT_SUCCESS;
 	param->ia_handle = dofi_obj_ia_handle(&srq->obj);

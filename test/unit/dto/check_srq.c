@@ -244,7 +244,7 @@ START_TEST(arguments_are_checked_in_their_order)
 	ret_is(post(pz), DOFI_BAD_HANDLE(SRQ));
 	ia->limits.max_srqs = 1;
 	srq = new_srq(1, 0);
-	ret_is(dofi_srq_query(srq, (DAT_SRQ_PARAM_MASK)0x10000, &param), DOFI_BAD_ARG(2));
+	ok(dofi_srq_query(srq, (DAT_SRQ_PARAM_MASK)0x10000, &param));
 	ret_is(dofi_srq_query(srq, DAT_SRQ_FIELD_ALL, NULL), DOFI_BAD_ARG(3));
 	ok(dofi_srq_query(srq, (DAT_SRQ_PARAM_MASK)0, NULL));
 	ok(dofi_srq_free(srq));
