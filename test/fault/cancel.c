@@ -14,8 +14,15 @@
 
 static struct t_ia ia;
 
+/*
+ * ThreadSanitizer's own ppoll, in which the thread is cancelled, is left without its end. From then
+ * on it overlooks the atomic operations of that thread and reports races that do not exist.
+ */
 static void setup(void)
 {
+#ifdef __SANITIZE_THREAD__
+	t_skip("ThreadSanitizer does not follow a thread that is cancelled in ppoll");
+#endif
 	t_ia_open(&ia);
 }
 
