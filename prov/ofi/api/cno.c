@@ -93,13 +93,11 @@ DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE handle)
 DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
 {
 	struct dofi_cno *cno = DOFI_OBJ(handle, CNO);
-	DAT_RETURN ret;
 
 	if (!cno)
 		return DOFI_BAD_HANDLE(CNO);
-	ret = dofi_query_check(mask, param);
-	if (ret != DAT_SUCCESS || !param)
-		return ret;
+	if (!param)
+		return dofi_query_nothing(mask);
 	param->ia_handle = dofi_obj_ia_handle(&cno->obj);
 	dofi_lock(&cno->lock);
 	dofi_cno_param_set_proxy(param, &cno->agent, cno->fd);

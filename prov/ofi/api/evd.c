@@ -88,13 +88,11 @@ static DAT_EVD_STATE state_of(const struct dofi_evd *evd)
 DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
 {
 	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
-	DAT_RETURN ret;
 
 	if (!evd)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	ret = dofi_query_check(mask, param);
-	if (ret != DAT_SUCCESS || !param)
-		return ret;
+	if (!param)
+		return dofi_query_nothing(mask);
 	param->ia_handle = dofi_obj_ia_handle(&evd->obj);
 	param->evd_flags = evd->flags;
 	dofi_lock(&evd->lock);

@@ -115,13 +115,11 @@ DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
 {
 	const struct dofi_lmr *lmr = DOFI_OBJ(handle, LMR);
-	DAT_RETURN ret;
 
 	if (!lmr)
 		return DOFI_BAD_HANDLE(LMR);
-	ret = dofi_query_check(mask, param);
-	if (ret != DAT_SUCCESS || !param)
-		return ret;
+	if (!param)
+		return dofi_query_nothing(mask);
 	param->ia_handle = dofi_obj_ia_handle(&lmr->obj);
 	param->mem_type = lmr->mem_type;
 	param->region_desc = lmr->region;

@@ -62,14 +62,13 @@ DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param)
 {
 	struct dofi_pz *pz = DOFI_OBJ(handle, PZ);
-	DAT_RETURN ret;
 
 	if (!pz)
 		return DOFI_BAD_HANDLE(PZ);
-	ret = dofi_query_check(mask, param);
-	if (ret == DAT_SUCCESS && param)
-		param->ia_handle = dofi_obj_ia_handle(&pz->obj);
-	return ret;
+	if (!param)
+		return dofi_query_nothing(mask);
+	param->ia_handle = dofi_obj_ia_handle(&pz->obj);
+	return DAT_SUCCESS;
 }
 
 void dofi_pz_destroy(struct dofi_pz *pz)

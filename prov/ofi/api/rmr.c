@@ -65,13 +65,11 @@ DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RM
 {
 	struct dofi_rmr *rmr = DOFI_OBJ(handle, RMR);
 	bool zero_based;
-	DAT_RETURN ret;
 
 	if (!rmr)
 		return DOFI_BAD_HANDLE(RMR);
-	ret = dofi_query_check(mask, param);
-	if (ret != DAT_SUCCESS || !param)
-		return ret;
+	if (!param)
+		return dofi_query_nothing(mask);
 	param->ia_handle = dofi_obj_ia_handle(&rmr->obj);
 	param->pz_handle = rmr->pz;
 	dofi_lock(&rmr->lock);

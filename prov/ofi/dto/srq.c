@@ -138,7 +138,7 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 	if (!srq)
 		return DOFI_BAD_HANDLE(SRQ);
 	if (!param)
-		return mask ? DOFI_BAD_ARG(3) : DAT_SUCCESS;
+		return dofi_query_nothing((unsigned int)mask);
 	param->ia_handle = dofi_obj_ia_handle(&srq->obj);
 	param->srq_state = DAT_SRQ_STATE_OPERATIONAL;
 	param->pz_handle = (DAT_PZ_HANDLE)srq->pz;
