@@ -321,3 +321,12 @@ bool t_is_cancelled(struct t_thread *thread)
 {
 	return join(thread) == PTHREAD_CANCELED;
 }
+
+int t_cancel_state(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_setcancelstate(state, NULL);
+	return state;
+}

@@ -57,6 +57,7 @@ struct t_thread {
 void t_start(struct t_thread *thread, DAT_RETURN (*run)(void *arg), void *arg);
 DAT_RETURN t_join(struct t_thread *thread);
 bool t_is_cancelled(struct t_thread *thread); /* as t_join */
+int t_cancel_state(void);                     /* of this thread */
 
 /* Compares class, type and subtype of a DAT_RETURN. */
 #define t_ret(call, wanted)                                                                      \

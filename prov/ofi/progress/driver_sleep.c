@@ -221,7 +221,8 @@ static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, bool with_cq,
 }
 
 /*
- * A wake or a due agent from now on also writes wake_fd; an earlier one shows in the counter.
+ * The driver is shown as asleep. So a wake, or an agent that becomes due, now writes wake_fd, and
+ * an earlier one has changed what is read here.
  */
 static int sleep_unless_woken(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_t seen,
 			      uint64_t deadline, const struct dofi_interrupts *allowed)
@@ -236,7 +237,10 @@ static int sleep_unless_woken(struct dofi_ia *ia, const _Atomic uint32_t *wakeup
 	return ret;
 }
 
-/* Also when the thread is cancelled. It is one of the program then, which watches the queue. */
+/*
+ * Also when the thread is cancelled. Only the progress thread leaves the queue unwatched, and it is
+ * not cancelled, so this needs no dofi_cq_watch_awake.
+ */
 static void show_awake(void *arg)
 {
 	struct dofi_ia *ia = arg;

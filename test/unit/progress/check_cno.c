@@ -1024,6 +1024,29 @@ START_TEST(test_cancelled_thread_does_not_wait_any_more)
 }
 END_TEST
 
+static int state_in_poll;
+
+static void note_state(struct dofi_ia *of)
+{
+	(void)of;
+	state_in_poll = t_cancel_state();
+}
+
+/* libfabric may hold locks in the poll. Afterwards the state is what it was. */
+START_TEST(test_polls_of_a_wait_are_not_cancelled)
+{
+	const int states[] = {PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DISABLE};
+
+	t_fake.on_poll = note_state;
+	state_in_poll = PTHREAD_CANCEL_ENABLE;
+	pthread_setcancelstate(states[_i], NULL);
+	expect_untriggered();
+	ck_assert_int_eq(t_cancel_state(), states[_i]);
+	ck_assert_int_eq(state_in_poll, PTHREAD_CANCEL_DISABLE);
+	t_fake.on_poll = NULL;
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("cno");
@@ -1043,6 +1066,7 @@ int main(void)
 	tcase_add_test(tc, test_one_trigger_wakes_one_waiter);
 	tcase_add_test(tc, test_an_evd_that_leaves_wakes_nobody);
 	tcase_add_loop_test(tc, test_cancelled_thread_does_not_wait_any_more, 0, 2);
+	tcase_add_loop_test(tc, test_polls_of_a_wait_are_not_cancelled, 0, 2);
 	tcase_add_test(tc, test_signal_ends_wait);
 	tcase_add_test(tc, test_last_evd_freed_wakes_all_waiters);
 	tcase_add_test(tc, test_destroy_wakes_all_waiters_and_calls_agent);

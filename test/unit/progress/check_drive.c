@@ -17,7 +17,7 @@ static _Atomic uint32_t wakeup, another;
 
 static uint32_t wake_in, raise_in; /* number of a round, from 1; 0: none */
 static uint64_t deadline_seen;
-static uint32_t cancel_in; /* number of a sleep, from 0, in which the thread is cancelled */
+static uint32_t cancel_after; /* the sleep behind so many others cancels the thread; 0: none */
 
 uint64_t __wrap_dofi_now(void);
 
@@ -33,11 +33,14 @@ uint64_t __wrap_dofi_now(void)
 static void see_round(void)
 {
 	sigset_t now;
+	int cancel;
 
 	ck_assert(atomic_load(&ia.wait.driven));
 	ck_assert_int_eq(pthread_sigmask(SIG_SETMASK, NULL, &now), 0);
 	ck_assert_int_eq(sigismember(&now, SIGALRM), 1);
 	ck_assert_int_eq(sigismember(&now, SIGSEGV), 0); /* of an agent */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	ck_assert_int_eq(cancel, PTHREAD_CANCEL_DISABLE);
 	if (rounds == wake_in)
 		dofi_wait_wake(&ia, &wakeup);
 	if (rounds == raise_in)
@@ -53,7 +56,7 @@ static void see_sleep(const _Atomic uint32_t *word, uint32_t seen, uint64_t dead
 	ck_assert_int_eq(sigismember(&allowed->blocked, SIGALRM), 0);
 	ck_assert_int_eq(sigismember(&allowed->blocked, SIGUSR1), 1);
 	deadline_seen = deadline;
-	if (cancel_in && sleeps == cancel_in) {
+	if (cancel_after && sleeps == cancel_after) {
 		pthread_cancel(pthread_self());
 		pthread_setcancelstate(allowed->cancel, NULL);
 		pthread_testcancel();
@@ -400,7 +403,7 @@ START_TEST(a_cancelled_driver_leaves)
 	sigset_t set;
 
 	enlist_sleepers();
-	cancel_in = 2;
+	cancel_after = 2;
 	sigfillset(&set);
 	ck_assert_int_eq(pthread_create(&thread, NULL, sleep_until_cancelled, &set), 0);
 	ck_assert_int_eq(pthread_join(thread, &result), 0);
@@ -418,7 +421,7 @@ START_TEST(other_sleeps_are_not_cancelled)
 	const int before = _i ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE;
 	int after, ret;
 
-	cancel_in = 1;
+	cancel_after = 1;
 	wake_in = 3;
 	pthread_setcancelstate(before, NULL);
 	ret = dofi_wait_sleep(&ia, &wakeup, 0, DOFI_FOREVER);

@@ -919,6 +919,31 @@ START_TEST(test_cancelled_thread_does_not_wait_any_more)
 }
 END_TEST
 
+static int state_in_poll;
+
+static void note_state(struct dofi_ia *of)
+{
+	(void)of;
+	state_in_poll = t_cancel_state();
+}
+
+/* libfabric may hold locks in the poll. Afterwards the state is what it was. */
+START_TEST(test_polls_of_a_wait_are_not_cancelled)
+{
+	const int states[] = {PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DISABLE};
+	DAT_EVENT event;
+	DAT_COUNT nmore;
+
+	t_fake.on_poll = note_state;
+	state_in_poll = PTHREAD_CANCEL_ENABLE;
+	pthread_setcancelstate(states[_i], NULL);
+	t_ret(dofi_evd_wait(evd, 0, 1, &event, &nmore), DOFI_TIMEOUT_EXPIRED);
+	ck_assert_int_eq(t_cancel_state(), states[_i]);
+	ck_assert_int_eq(state_in_poll, PTHREAD_CANCEL_DISABLE);
+	t_fake.on_poll = NULL;
+}
+END_TEST
+
 static void on_signal(int signal)
 {
 	(void)signal;
@@ -1315,6 +1340,26 @@ START_TEST(test_events_that_arrive_during_resize_are_kept)
 }
 END_TEST
 
+static void add_waits(TCase *tc)
+{
+	tcase_add_test(tc, test_wait_arguments);
+	tcase_add_test(tc, test_wait_finds_events);
+	tcase_add_test(tc, test_wait_times_out);
+	tcase_add_loop_test(tc, test_wait_spins_for_completions, 0, 3);
+	tcase_add_loop_test(tc, test_wait_sleeps_for_other_events, 0, 5);
+	tcase_add_test(tc, test_wait_counts_calls_and_how_they_end);
+	tcase_add_test(tc, test_wait_wakes_at_threshold_by_notification);
+	tcase_add_test(tc, test_wait_ignores_quiet_events);
+	tcase_add_test(tc, test_waiter_keeps_others_out);
+	tcase_add_test(tc, test_set_unwaitable_wakes_waiter);
+	tcase_add_test(tc, test_free_aborts_waiter);
+	tcase_add_test(tc, test_wait_on_an_evd_that_is_being_freed);
+	tcase_add_test(tc, test_free_sleeps_until_the_waiter_has_left);
+	tcase_add_loop_test(tc, test_cancelled_thread_does_not_wait_any_more, 0, 2);
+	tcase_add_loop_test(tc, test_polls_of_a_wait_are_not_cancelled, 0, 2);
+	tcase_add_test(tc, test_signal_ends_wait);
+}
+
 int main(void)
 {
 	Suite *suite = suite_create("evd");
@@ -1344,21 +1389,7 @@ int main(void)
 	tcase_add_test(tc, test_post_se);
 	tcase_add_test(tc, test_post_se_on_full_evd);
 	tcase_add_test(tc, test_many_posters_one_reader);
-	tcase_add_test(tc, test_wait_arguments);
-	tcase_add_test(tc, test_wait_finds_events);
-	tcase_add_test(tc, test_wait_times_out);
-	tcase_add_loop_test(tc, test_wait_spins_for_completions, 0, 3);
-	tcase_add_loop_test(tc, test_wait_sleeps_for_other_events, 0, 5);
-	tcase_add_test(tc, test_wait_counts_calls_and_how_they_end);
-	tcase_add_test(tc, test_wait_wakes_at_threshold_by_notification);
-	tcase_add_test(tc, test_wait_ignores_quiet_events);
-	tcase_add_test(tc, test_waiter_keeps_others_out);
-	tcase_add_test(tc, test_set_unwaitable_wakes_waiter);
-	tcase_add_test(tc, test_free_aborts_waiter);
-	tcase_add_test(tc, test_wait_on_an_evd_that_is_being_freed);
-	tcase_add_test(tc, test_free_sleeps_until_the_waiter_has_left);
-	tcase_add_loop_test(tc, test_cancelled_thread_does_not_wait_any_more, 0, 2);
-	tcase_add_test(tc, test_signal_ends_wait);
+	add_waits(tc);
 	tcase_add_test(tc, test_streams_that_go_together);
 	tcase_add_loop_test(tc, test_room_for_requests, 0, 13);
 	tcase_add_test(tc, test_overflow_is_reported_once);
