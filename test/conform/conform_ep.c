@@ -519,6 +519,7 @@ START_TEST(EP_051_052_query_refuses_bad_arguments)
 	t_ok(dat_ep_query(end.ep, (DAT_EP_PARAM_MASK)1 << 40, &param));
 	ck_assert_ptr_eq(param.pz_handle, t_tia.pz);
 	t_ok(dat_ep_query(end.ep, ~(DAT_EP_PARAM_MASK)0, &param));
+	memset(&param, 0, sizeof(param));
 	t_ok(dat_ep_query(end.ep, (DAT_EP_PARAM_MASK)0xffff, &param)); /* MVAPICH2 */
 	ck_assert_ptr_eq(param.connect_evd_handle, end.connect_evd);
 	t_bad_arg_of(dat_ep_query(end.ep, DAT_EP_FIELD_ALL, NULL), 3);

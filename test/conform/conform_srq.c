@@ -518,6 +518,34 @@ START_TEST(DTO_149_150_segments_and_messages_of_size_0)
 }
 END_TEST
 
+#define PIECE 10
+
+/* The message ends in the middle of the last segment. */
+START_TEST(DTO_149_as_many_segments_as_the_ia_reports)
+{
+	const DAT_COUNT most = ia[1].attr.max_iov_segments_per_dto, n = most < 64 ? most : 64;
+	const size_t gap = ROOM / 2, length = (size_t)n * PIECE - PIECE / 2;
+	DAT_LMR_TRIPLET iov[64];
+	struct t_end from, to;
+
+	srq = new_srq(DEPTH, n, DAT_SRQ_LW_DEFAULT);
+	t_end_new(&from, &ia[0], NULL);
+	taker_new(&to);
+	t_establish(&listener, &from, &to);
+	for (DAT_COUNT i = 0; i < n; i++)
+		iov[i] = t_seg(&pool, (size_t)i * gap, PIECE);
+	memset(pool.mem, 0, DEPTH * 2 * ROOM);
+	t_fill(from.buf.mem, (size_t)n * PIECE, 5);
+	t_ok(dat_srq_post_recv(srq, n, iov, (DAT_DTO_COOKIE){.as_64 = 1}));
+	t_ok(t_send(&from, 0, length, 2, DAT_COMPLETION_DEFAULT_FLAG));
+	ck_assert_uint_eq(taken_by(&to, length), 1);
+	for (DAT_COUNT i = 0; i < n; i++)
+		ck_assert_mem_eq(pool.mem + i * gap, from.buf.mem + i * PIECE,
+				 i < n - 1 ? PIECE : PIECE / 2);
+	ck_assert_uint_eq((uint8_t)pool.mem[(n - 1) * gap + PIECE / 2], 0);
+}
+END_TEST
+
 /* DTO-006: all segments are valid, so only their number is wrong. */
 static void too_many_segments(void)
 {
@@ -1043,6 +1071,7 @@ static void add_receives(TCase *tcase)
 	tcase_add_test(tcase, DTO_134_155_161_each_buffer_is_used_exactly_once);
 	tcase_add_test(tcase, DTO_147_a_message_waits_for_a_buffer);
 	tcase_add_test(tcase, DTO_149_150_segments_and_messages_of_size_0);
+	tcase_add_test(tcase, DTO_149_as_many_segments_as_the_ia_reports);
 	tcase_add_test(tcase, DTO_151_152_153_154_post_arguments);
 	tcase_add_test(tcase, DTO_145_146_buffers_survive_the_connection);
 	tcase_add_test(tcase, DTO_144_completions_of_taken_buffers_come_before_the_end);
