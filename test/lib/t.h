@@ -189,8 +189,8 @@ DAT_RETURN t_waiter_join(struct t_waiter *waiter); /* returns the result of the 
 /* The same. Sends signals until the call returns: one before the sleep has no effect. */
 DAT_RETURN t_waiter_signal(struct t_waiter *waiter, int signal);
 bool t_waiter_done(struct t_waiter *waiter); /* joins the thread if its call has returned */
-void t_join(pthread_t thread);               /* fails the test if the thread does not end */
-bool t_sleeps(pid_t tid);                    /* waits for events, not for a lock */
+void *t_join(pthread_t thread); /* the thread's result; fails the test if it does not end */
+bool t_sleeps(pid_t tid);       /* waits for events, not for a lock */
 
 /* --- connections --- */
 

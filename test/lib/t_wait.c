@@ -105,14 +105,16 @@ void t_cno_waiter_start(struct t_waiter *waiter, DAT_CNO_HANDLE cno)
 	t_until(t_sleeps(waiter->tid));
 }
 
-void t_join(pthread_t thread)
+void *t_join(pthread_t thread)
 {
 	struct timespec limit;
+	void *result;
 
 	clock_gettime(CLOCK_REALTIME, &limit);
 	limit.tv_sec += T_LIMIT_US / 1000000;
-	ck_assert_msg(pthread_timedjoin_np(thread, NULL, &limit) == 0,
+	ck_assert_msg(pthread_timedjoin_np(thread, &result, &limit) == 0,
 		      "a thread does not return from the call it blocks in");
+	return result;
 }
 
 DAT_RETURN t_waiter_join(struct t_waiter *waiter)
