@@ -246,6 +246,24 @@ START_TEST(a_cancelled_sleep_leaves_nothing)
 }
 END_TEST
 
+/*
+ * The wakeup (_i & 1), or the end of the driver (_i & 2), came before this thread was in the list,
+ * so nobody calls it.
+ */
+START_TEST(what_came_before_prevents_the_sleep)
+{
+	struct sleeper self = {.ia = &ia, .wakeup = &wakeup};
+	const struct dofi_interrupts allowed = {.cancel = PTHREAD_CANCEL_DISABLE};
+
+	enlist(&self);
+	atomic_store(&wakeup, _i & 1);
+	atomic_store(&ia.wait.driven, !(_i & 2));
+	ck_assert_int_eq(sleep_enlisted(&self, 0, DOFI_FOREVER, &allowed), 0);
+	ck_assert_uint_eq(sleeps, _i == 0);
+	strike_off(&self);
+}
+END_TEST
+
 /* --- a queue that is readable from the start --- */
 
 static struct fid_cq queue;
@@ -364,6 +382,7 @@ int main(void)
 	tcase_add_loop_test(tc, the_progress_thread_stops_driving, 0, 2);
 	tcase_add_test(tc, the_progress_thread_that_was_faster_stops_driving);
 	tcase_add_loop_test(tc, a_cancelled_sleep_leaves_nothing, 0, 2);
+	tcase_add_loop_test(tc, what_came_before_prevents_the_sleep, 0, 4);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("probe");
 	tcase_add_checked_fixture(tc, begin_queue, end_queue);
