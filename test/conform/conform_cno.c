@@ -438,6 +438,31 @@ START_TEST(CNO_032_hint_is_one_of_those_that_triggered)
 }
 END_TEST
 
+/* Programs that look at no other EVD than the one that is returned lose no event. */
+START_TEST(CNO_032_each_evd_with_events_is_returned)
+{
+	DAT_CNO_HANDLE cno = t_cno(&t_tia);
+	DAT_EVD_HANDLE evd[3];
+
+	for (int i = 0; i < 3; i++) {
+		evd[i] = evd_of(cno);
+		t_ok(t_post_se(evd[i], marks));
+	}
+	for (int i = 0; i < 3; i++) {
+		is_triggered(cno, evd[i]);
+		ck_assert_int_eq(t_drain(evd[i]), 1);
+	}
+	is_quiet(cno);
+	/* Who looks at all of them is not woken for nothing. */
+	for (int i = 0; i < 3; i++)
+		t_ok(t_post_se(evd[i], marks));
+	is_triggered(cno, evd[0]);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(t_drain(evd[i]), 1);
+	is_quiet(cno);
+}
+END_TEST
+
 START_TEST(CNO_033_free_of_all_evds_wakes_all_waiters)
 {
 	static struct agent agent;
@@ -672,6 +697,7 @@ Suite *conform_cno(void)
 	tcase_add_test(tc, CNO_029_wait_blocks_until_the_trigger);
 	tcase_add_test(tc, CNO_030_038_timeout);
 	tcase_add_test(tc, CNO_032_hint_is_one_of_those_that_triggered);
+	tcase_add_test(tc, CNO_032_each_evd_with_events_is_returned);
 	tcase_add_test(tc, CNO_033_free_of_all_evds_wakes_all_waiters);
 	tcase_add_test(tc, CNO_034_close_of_the_ia_wakes_all_waiters);
 	tcase_add_loop_test(tc, CNO_035_signal_ends_the_wait, 0, 4);

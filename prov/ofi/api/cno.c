@@ -36,6 +36,7 @@ DAT_RETURN dofi_cno_new(DAT_IA_HANDLE ia_handle, const DAT_OS_WAIT_PROXY_AGENT *
 	}
 	dofi_lock_init_level(&cno->lock, DOFI_LEVEL_CNO);
 	dofi_list_init(&cno->agent_link);
+	dofi_list_init(&cno->notified);
 	if (agent)
 		cno->agent = *agent;
 	if (fd_p || cno->agent.proxy_agent_func)

@@ -35,14 +35,13 @@ static void make_unreadable(struct dofi_cno *cno)
 void dofi_cno_notify(struct dofi_cno *cno, struct dofi_evd *evd)
 {
 	dofi_lock(&cno->lock);
+	if (dofi_list_empty(&evd->cno_link))
+		dofi_list_add_tail(&cno->notified, &evd->cno_link);
 	if (!cno->triggered) {
 		cno->triggered = true;
-		cno->hint = evd;
 		make_readable(cno);
 		dofi_agent_make_due(cno, evd);
 		dofi_wait_wake(cno->obj.ia, &cno->wakeup);
-	} else if (!cno->hint) {
-		cno->hint = evd;
 	}
 	dofi_unlock(&cno->lock);
 }
@@ -74,8 +73,7 @@ void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd, bool dies)
 	struct dofi_ia *ia = cno->obj.ia;
 
 	dofi_lock(&cno->lock);
-	if (cno->hint == evd)
-		cno->hint = NULL;
+	dofi_list_del(&evd->cno_link);
 	dofi_lock(&ia->obj_lock);
 	if (cno->due_evd == evd)
 		cno->due_evd = NULL;
@@ -91,23 +89,47 @@ void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd, bool dies)
 
 /* --- waiting --- */
 
+static bool has_events(const struct dofi_evd *evd)
+{
+	return atomic_load_explicit(&evd->count, memory_order_relaxed);
+}
+
+/*
+ * Takes the first EVD that has notified and still has events from the list, and those before it. If
+ * none has events, the last one that has notified; or NULL.
+ */
+static struct dofi_evd *next_notified(struct dofi_cno *cno)
+{
+	struct dofi_evd *evd = NULL;
+	struct dofi_list *node;
+
+	while ((!evd || !has_events(evd)) && (node = dofi_list_pop(&cno->notified)))
+		evd = DOFI_CONTAINER(node, struct dofi_evd, cno_link);
+	return evd;
+}
+
 /*
  * Ends the wait of a thread that began it at `flushes`, if it may end: by a trigger, which is
- * taken, or without an EVD.
+ * taken, or without an EVD. Also by an EVD that notified while another one had triggered the CNO,
+ * if nobody has emptied it since: some programs look at no other EVD than the one that is returned.
  */
 static bool consume(struct dofi_cno *cno, uint32_t flushes, struct dofi_evd **evd_p)
 {
+	bool taken = cno->triggered;
+
 	dofi_assert_held(&cno->lock);
 	*evd_p = NULL;
 	if (cno->dying || cno->flushes != flushes)
 		return true;
-	if (!cno->triggered)
+	if (!taken && dofi_list_empty(&cno->notified))
 		return false;
+	*evd_p = next_notified(cno);
+	if (!taken && !has_events(*evd_p))
+		*evd_p = NULL;
 	cno->triggered = false;
-	*evd_p = cno->hint;
-	cno->hint = NULL;
-	make_unreadable(cno);
-	return true;
+	if (dofi_list_empty(&cno->notified))
+		make_unreadable(cno);
+	return taken || *evd_p;
 }
 
 static void stop_waiting(struct dofi_cno *cno)

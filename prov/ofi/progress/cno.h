@@ -16,10 +16,10 @@ struct dofi_agent_call {
 struct dofi_cno {
 	struct dofi_obj obj; /* users: EVDs attached */
 	struct dofi_lock lock;
-	bool triggered;        /* a state, not a counter */
-	bool watches;          /* it had an agent or a descriptor, so completions are watched */
-	bool dying;            /* waiters return, and wake the thread that frees it */
-	struct dofi_evd *hint; /* the EVD that triggered, or NULL */
+	bool triggered;            /* a state, not a counter */
+	bool watches;              /* it had an agent or a descriptor, so completions are watched */
+	bool dying;                /* waiters return, and wake the thread that frees it */
+	struct dofi_list notified; /* EVDs that have notified and were not returned by a wait */
 	uint32_t waiters;
 	uint32_t flushes; /* a waiter that sees it change returns with no EVD */
 	_Atomic uint32_t wakeup;
@@ -34,15 +34,14 @@ struct dofi_cno {
 };
 
 /*
- * Triggers the CNO: wakes waiters, makes the descriptor readable and the agent's call due. No
- * effect on a CNO that is triggered. Any lock above cno->lock may be held.
+ * Triggers the CNO: wakes waiters, makes the descriptor readable and the agent's call due. A CNO
+ * that is triggered only notes the EVD. The caller holds evd->lock.
  */
 void dofi_cno_notify(struct dofi_cno *cno, struct dofi_evd *evd);
 
 /*
- * The EVD is freed (dies) or moved to another CNO: the CNO forgets it as a hint and counts one user
- * less. When the last EVD dies, waiting threads return with no EVD (EVD-020). evd->lock may be
- * held.
+ * The EVD is freed (dies) or moved to another CNO: the CNO forgets it and counts one user less.
+ * When the last EVD dies, waiting threads return with no EVD (EVD-020). evd->lock may be held.
  */
 void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd, bool dies);
 

@@ -168,6 +168,7 @@ int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DA
 	dofi_lock_init_level(&evd->lock, DOFI_LEVEL_EVD);
 	evd->flags = flags;
 	evd->cno = cno;
+	dofi_list_init(&evd->cno_link);
 	dofi_obj_use(cno);
 	dofi_obj_publish(&evd->obj, DAT_HANDLE_TYPE_EVD);
 	*evd_p = evd;

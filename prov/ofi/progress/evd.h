@@ -76,6 +76,7 @@ struct dofi_evd {
 	_Atomic uint32_t count; /* == tail - head, readable without the lock */
 	DAT_EVD_FLAGS flags;
 	struct dofi_cno *_Atomic cno; /* changed with the lock held */
+	struct dofi_list cno_link;    /* in cno->notified; guarded by cno->lock */
 	bool disabled;
 	bool unwaitable;
 	bool dying;          /* waiters return DAT_ABORT; it takes and gives no event any more */

@@ -304,6 +304,73 @@ START_TEST(test_hint_is_alive_or_null)
 }
 END_TEST
 
+/* CNO-032: some programs look at no other EVD than the one that is returned. */
+START_TEST(each_evd_with_events_is_returned)
+{
+	DAT_EVD_HANDLE evds[5] = {evd};
+	DAT_EVENT event;
+
+	for (int i = 1; i < 5; i++)
+		evds[i] = new_evd();
+	for (int i = 0; i < 5; i++) {
+		post(evds[i]);
+		post(evds[0]);
+	}
+	expect_triggered_by(evds[0]);
+	t_ok(dofi_evd_dequeue(evds[1], &event));
+	t_ok(dofi_evd_modify_cno(evds[2], DAT_HANDLE_NULL));
+	expect_triggered_by(evds[3]);
+	post(evds[3]);
+	expect_triggered_by(evds[4]);
+	expect_triggered_by(evds[3]);
+	expect_untriggered();
+	/* A trigger counts, whether or not its EVD has events. */
+	post(evds[1]);
+	post(evds[4]);
+	expect_triggered_by(evds[1]);
+	while (dofi_evd_dequeue(evds[4], &event) == DAT_SUCCESS)
+		;
+	post(evds[2]);
+	t_ok(dofi_evd_dequeue(evds[1], &event));
+	post(evds[1]);
+	t_ok(dofi_evd_dequeue(evds[1], &event));
+	expect_triggered_by(evds[1]);
+	expect_untriggered();
+	for (int i = 1; i < 5; i++)
+		t_ok(dofi_evd_free(evds[i]));
+}
+END_TEST
+
+/* Such a program may also sleep on the descriptor. */
+START_TEST(a_descriptor_is_readable_for_each_evd_with_events)
+{
+	DAT_CNO_HANDLE plain = cno;
+	DAT_EVD_HANDLE other;
+	struct pollfd fd = {.events = POLLIN};
+
+	t_ok(dofi_cno_new(ia, NULL, &fd.fd, &cno));
+	t_ok(dofi_evd_modify_cno(evd, cno));
+	other = new_evd();
+	for (int i = 0; i < 2; i++) {
+		post(evd);
+		post(other);
+		expect_triggered_by(evd);
+		ck_assert_int_eq(poll(&fd, 1, 0), 1);
+		if (i)
+			while (dofi_evd_dequeue(other, &(DAT_EVENT){0}) == DAT_SUCCESS)
+				;
+		else
+			expect_triggered_by(other);
+		expect_untriggered();
+		ck_assert_int_eq(poll(&fd, 1, 0), 0);
+	}
+	t_ok(dofi_evd_free(other));
+	t_ok(dofi_evd_modify_cno(evd, plain));
+	t_ok(dofi_cno_free(cno));
+	cno = plain;
+}
+END_TEST
+
 static void post_from_engine(struct dofi_ia *fake)
 {
 	(void)fake;
@@ -1062,6 +1129,8 @@ int main(void)
 	tcase_add_test(tc, test_events_that_do_not_trigger);
 	tcase_add_test(tc, test_event_for_a_waiter_does_not_trigger);
 	tcase_add_test(tc, test_hint_is_alive_or_null);
+	tcase_add_test(tc, each_evd_with_events_is_returned);
+	tcase_add_test(tc, a_descriptor_is_readable_for_each_evd_with_events);
 	tcase_add_test(tc, test_wait_polls_once_and_times_out);
 	tcase_add_test(tc, test_one_trigger_wakes_one_waiter);
 	tcase_add_test(tc, test_an_evd_that_leaves_wakes_nobody);
