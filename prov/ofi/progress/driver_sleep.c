@@ -175,9 +175,10 @@ void dofi_wait_probe(struct dofi_ia *ia)
 /*
  * A message without a posted receive keeps its socket readable, and fi_cq_read leaves the message
  * there, so the queue would end every sleep at once. After some such sleeps the queue is read at
- * intervals instead.
+ * intervals instead. Writes of peers are no events either, but the round has read them, so the
+ * descriptors, of which there are n, are not readable any more.
  */
-static bool is_always_ready(struct dofi_ia *ia)
+static bool is_always_ready(struct dofi_ia *ia, int n)
 {
 	struct dofi_wait *w = &ia->wait;
 	uint32_t handled = atomic_load_explicit(&ia->engine.handled, memory_order_relaxed);
@@ -185,7 +186,12 @@ static bool is_always_ready(struct dofi_ia *ia)
 	if (handled != w->seen_rounds)
 		w->fruitless = 0;
 	w->seen_rounds = handled;
-	return w->fruitless > FRUITLESS_LIMIT;
+	if (w->fruitless <= FRUITLESS_LIMIT)
+		return false;
+	if (poll(w->fds + OURS, (nfds_t)n, 0))
+		return true;
+	w->fruitless = 0;
+	return false;
 }
 
 /* 0: only the CQ is ready; 1: more may be; -EINTR. */
@@ -198,8 +204,8 @@ static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, bool with_cq,
 	if (w->max_fds < OURS + LEAST_FDS && !grow_fds(w, OURS + LEAST_FDS))
 		return 1;
 	if (with_cq)
-		n = is_always_ready(ia) ? -1 : list_cq_fds(ia);
-	if (n < 0) {
+		n = list_cq_fds(ia);
+	if (n < 0 || (with_cq && is_always_ready(ia, n))) {
 		n = 0;
 		deadline = dofi_nap_blind_until(deadline);
 	}

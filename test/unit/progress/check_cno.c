@@ -131,6 +131,7 @@ START_TEST(test_create_arguments)
 	t_ret(dofi_cno_modify_agent(evd, counter), DOFI_BAD_HANDLE(CNO));
 	t_ret(dofi_cno_wait(evd, 0, &out), DOFI_BAD_HANDLE(CNO));
 	t_ret(dofi_cno_wait(cno, 0, NULL), DOFI_BAD_ARG(3));
+	t_ret(dofi_cno_trigger(cno, NULL), DOFI_BAD_ARG(2));
 #ifndef NDEBUG /* a lock without a level is not checked */
 	ck_assert_int_eq(((struct dofi_cno *)cno)->lock.level, DOFI_LEVEL_CNO);
 #endif
