@@ -1222,7 +1222,7 @@ conn_world_wraps = -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_
 %C%_unit_progress_check_driver_sleep_SOURCES = %D%/unit/progress/check_driver_sleep.c $(t_headers)
 %C%_unit_progress_check_driver_sleep_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_driver_sleep_LINK = $(LINK) -Wl,--wrap=dofi_poll_until -Wl,--wrap=dofi_cq_watch_leave \
-	-Wl,--wrap=dofi_cq_watch_awake -Wl,--wrap=dofi_wakeup_mark -Wl,--wrap=dofi_cq_ready_arm \
+	-Wl,--wrap=poll -Wl,--wrap=dofi_cq_watch_awake -Wl,--wrap=dofi_wakeup_mark -Wl,--wrap=dofi_cq_ready_arm \
 	-Wl,--wrap=dofi_eqs_put_fids -Wl,--wrap=dofi_nap_until -Wl,--wrap=dofi_nap_blind_until -Wl,--wrap=realloc
 %C%_unit_progress_check_driver_sleep_LDADD = $(p2_libs)
 %C%_unit_progress_check_engine_SOURCES = %D%/unit/progress/check_engine.c $(t_headers)
@@ -1236,7 +1236,7 @@ conn_world_wraps = -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_
 	-Wl,--wrap=dofi_engine_round -Wl,--wrap=dofi_wait_arm_events -Wl,--wrap=dofi_wait_on_fds \
 	-Wl,--wrap=dofi_eventfd_clear -Wl,--wrap=dofi_nic_enter_thread -Wl,--wrap=syscall \
 	-Wl,--wrap=dofi_wait_probe -Wl,--wrap=dofi_start_thread -Wl,--wrap=pthread_timedjoin_np \
-	-Wl,--wrap=pthread_join -Wl,--wrap=clock_gettime
+	-Wl,--wrap=pthread_join -Wl,--wrap=clock_gettime -Wl,--wrap=dofi_process_time
 %C%_unit_progress_check_quiet_LDADD = $(p2_libs)
 %C%_unit_progress_check_stall_SOURCES = %D%/unit/progress/check_stall.c $(t_headers)
 %C%_unit_progress_check_stall_CPPFLAGS = $(p2_cppflags)

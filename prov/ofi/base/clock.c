@@ -24,6 +24,11 @@ uint64_t dofi_thread_time(void)
 	return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
+uint64_t dofi_process_time(void)
+{
+	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 uint64_t dofi_deadline(uint32_t timeout_us)
 {
 	return timeout_us == DAT_TIMEOUT_INFINITE ? DOFI_FOREVER

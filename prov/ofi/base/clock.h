@@ -12,8 +12,9 @@
 
 uint64_t dofi_now(void);
 
-/* The processor time that this thread has used. */
+/* The processor time that this thread has used, and that of all threads of the process. */
 uint64_t dofi_thread_time(void);
+uint64_t dofi_process_time(void);
 
 /* The deadline that a DAT_TIMEOUT, in microseconds from now, means. */
 uint64_t dofi_deadline(uint32_t timeout_us);

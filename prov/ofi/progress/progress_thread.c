@@ -27,13 +27,17 @@
  * While consumers keep polling, the progress thread checks less and less often whether they still
  * do, because each check costs them a little. The factor of the longest interval.
  */
-#define MAX_QUIET 16
+#define MAX_QUIET      16
+
+/* How often it goes on driving although consumers have polled; see more_patience(). */
+#define FIRST_PATIENCE 64
+#define MOST_PATIENCE  1024
 
 /*
  * If an event wakes the driver and the progress thread, the latter waits this long: in most cases
  * the driver has handled the event by then.
  */
-#define NAP_NS    1000000
+#define NAP_NS         1000000
 
 /*
  * Whether a consumer is inside the fabric. If the fabric copies data, that may take long: in a
@@ -94,26 +98,41 @@ static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 }
 
 /*
+ * Whether the thread goes on driving. Each time that consumers have polled since the last call
+ * takes one of its patience. A consumer that sleeps beside it takes its place at once.
+ */
+static bool stays(struct dofi_ia *ia, uint32_t *activity, uint32_t *patience)
+{
+	struct dofi_engine *e = &ia->engine;
+	uint32_t now = atomic_load_explicit(&e->activity, memory_order_acquire);
+
+	if (atomic_load_explicit(&e->stop, memory_order_acquire) ||
+	    atomic_load_explicit(&e->copying, memory_order_relaxed))
+		return false;
+	if (now == *activity)
+		return true;
+	*activity = now;
+	return !atomic_load(&ia->wait.count) && *patience && --*patience;
+}
+
+/*
  * Drives until a consumer does. A program may spin on this processor for bytes that a round has
  * delivered. So the thread avoids rounds that find nothing, and reads only what the sleep has shown
  * to be ready. fi_trywait checks the queue once more before the sleep; where it is not called,
  * another round does.
  */
-static void drive(struct dofi_ia *ia, uint32_t activity)
+static void drive(struct dofi_ia *ia, uint32_t activity, uint32_t patience)
 {
-	struct dofi_engine *e = &ia->engine;
 	uint32_t round = 0;
 	bool full = true;
 	int n;
 
-	while (!atomic_load_explicit(&e->stop, memory_order_acquire) &&
-	       !atomic_load_explicit(&e->copying, memory_order_relaxed) &&
-	       atomic_load_explicit(&e->activity, memory_order_relaxed) == activity) {
+	while (stays(ia, &activity, &patience)) {
 		n = dofi_wait_round(ia, full);
 		full = ia->eqs.silent || ++round % DOFI_ROUNDS_PER_FULL == 0;
 		if (n && (ia->cq_wait == FI_WAIT_NONE || ia->moves_alone))
 			continue;
-		if (dofi_wait_on_fds(ia, &e->activity, activity, DOFI_FOREVER, NULL) ||
+		if (dofi_wait_on_fds(ia, &ia->engine.activity, activity, DOFI_FOREVER, NULL) ||
 		    dofi_timer_is_due(ia))
 			full = true;
 	}
@@ -154,12 +173,29 @@ static void ask_for_short_slice(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
+/*
+ * A program that spins on memory makes some calls for each message, such as a poll for its own
+ * write, and then depends on this thread again. A program that polls goes on polling. The thread
+ * tells them apart by the time that follows a call: each time that no other call has come, although
+ * the process has run, it will drive for more calls.
+ */
+static uint32_t more_patience(uint32_t patience, uint64_t quiet_ns, uint64_t ran_ns)
+{
+	if (ran_ns < quiet_ns / 4 * 3)
+		return 0;
+	if (!patience)
+		return FIRST_PATIENCE;
+	return patience < MOST_PATIENCE ? 4 * patience : MOST_PATIENCE;
+}
+
 static void *progress_main(void *arg)
 {
 	struct dofi_ia *ia = arg;
 	struct dofi_engine *e = &ia->engine;
 	uint64_t quantum = ia->params.quiet_ms * 1000000u, sleep = quantum, quiet_until = 0, time;
-	uint32_t seen = atomic_load_explicit(&e->activity, memory_order_relaxed);
+	/* when consumers had polled last, and dofi_process_time() then; 0: it has driven since */
+	uint64_t polled = 0, ran = 0;
+	uint32_t seen = atomic_load_explicit(&e->activity, memory_order_relaxed), patience = 0;
 
 	ask_for_short_slice();
 	dofi_nic_enter_thread(ia->name, &ia->nic);
@@ -169,6 +205,10 @@ static void *progress_main(void *arg)
 		time = dofi_now();
 		if (now != seen || is_busy(e)) {
 			seen = now;
+			if (polled)
+				patience = 0;
+			polled = time;
+			ran = dofi_process_time();
 			if (dofi_engine_connects_unseen(ia))
 				sleep = quantum;
 			quiet_until = time + sleep;
@@ -178,8 +218,12 @@ static void *progress_main(void *arg)
 		if (time < quiet_until) {
 			watch_quietly(ia, quiet_until - time);
 		} else if (dofi_wait_drive_begin(ia)) {
+			if (polled)
+				patience = more_patience(patience, time - polled,
+							 dofi_process_time() - ran);
+			polled = 0;
 			sleep = quantum;
-			drive(ia, seen);
+			drive(ia, seen, patience);
 			dofi_wait_drive_end(ia);
 		} else {
 			park(ia);

@@ -30,9 +30,11 @@ static struct {
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p)
 {
-	uint64_t ns = clock == CLOCK_THREAD_CPUTIME_ID ? USED : NOW;
+	uint64_t ns = clock == CLOCK_THREAD_CPUTIME_ID    ? USED
+		      : clock == CLOCK_PROCESS_CPUTIME_ID ? 2 * USED
+							  : NOW;
 
-	ck_assert(clock == CLOCK_MONOTONIC || clock == CLOCK_THREAD_CPUTIME_ID);
+	ck_assert(ns != NOW || clock == CLOCK_MONOTONIC);
 	*time_p = (struct timespec){.tv_sec = ns / SECOND, .tv_nsec = ns % SECOND};
 	return 0;
 }
@@ -53,9 +55,10 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 
 /* --- */
 
-START_TEST(a_thread_has_a_clock_of_its_own)
+START_TEST(a_thread_and_the_process_have_clocks_of_their_own)
 {
 	ck_assert_uint_eq(dofi_thread_time(), USED);
+	ck_assert_uint_eq(dofi_process_time(), 2 * USED);
 }
 END_TEST
 
@@ -122,7 +125,7 @@ int main(void)
 	TCase *tcase = tcase_create("clock");
 
 	suite_add_tcase(suite, tcase);
-	tcase_add_test(tcase, a_thread_has_a_clock_of_its_own);
+	tcase_add_test(tcase, a_thread_and_the_process_have_clocks_of_their_own);
 	tcase_add_test(tcase, a_timeout_is_in_microseconds);
 	tcase_add_loop_test(tcase, a_poll_ends_at_its_deadline, 0, 8);
 	tcase_add_loop_test(tcase, a_thread_is_cancelled_in_a_poll_that_allows_it, 0, 2);

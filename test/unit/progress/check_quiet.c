@@ -18,7 +18,8 @@
 
 /* --- the clock, rounds and sleeps --- */
 
-static uint64_t now;
+static uint64_t now, ran_for;
+static uint64_t runs = 4; /* quarters of the time of a look for which the process runs */
 static uint32_t naps, arms, looks;
 static uint32_t stop_in; /* number of a round */
 static int timeout_seen, look_answer;
@@ -33,6 +34,7 @@ static const char *script;
 T_STAND_IN int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 T_STAND_IN int __wrap_epoll_wait(int epfd, struct epoll_event *events, int n, int timeout);
 uint64_t __wrap_dofi_now(void);
+uint64_t __wrap_dofi_process_time(void);
 bool __wrap_dofi_wait_arm_events(struct dofi_ia *of);
 int __wrap_dofi_eventfd_clear(int fd);
 int __real_dofi_eventfd_clear(int fd);
@@ -73,6 +75,7 @@ int __wrap_epoll_wait(int epfd, struct epoll_event *events, int n, int timeout)
 		ck_assert_uint_le(looks, MOST);
 		timeouts[looks] = timeout;
 		now += (uint64_t)timeout * MS;
+		ran_for += (uint64_t)timeout * MS / 4 * runs;
 		poll_by_script();
 	}
 	atomic_store(&ia.wait.asleep, driver_comes);
@@ -82,6 +85,11 @@ int __wrap_epoll_wait(int epfd, struct epoll_event *events, int n, int timeout)
 uint64_t __wrap_dofi_now(void)
 {
 	return now;
+}
+
+uint64_t __wrap_dofi_process_time(void)
+{
+	return ran_for;
 }
 
 bool __wrap_dofi_wait_arm_events(struct dofi_ia *of)
@@ -254,7 +262,7 @@ END_TEST
 static void drive_to(uint32_t round)
 {
 	stop_in = round;
-	drive(&ia, 5);
+	drive(&ia, 5, 0);
 	ck_assert_uint_eq(rounds, round);
 }
 
@@ -331,8 +339,27 @@ START_TEST(it_stops_driving_for_a_consumer)
 		atomic_store(&ia.engine.copying, 1);
 	else
 		atomic_store(&ia.engine.stop, true);
-	drive(&ia, 5);
+	drive(&ia, 5, _i == 0 ? 1 : 9);
 	ck_assert_uint_eq(rounds, 0);
+}
+END_TEST
+
+/* Consumers poll during each sleep. */
+START_TEST(a_patient_driver_goes_on_although_consumers_poll)
+{
+	script = "pp.ppp";
+	drive(&ia, 5, 4);
+	ck_assert_uint_eq(sleeps, 5);
+	ck_assert_str_eq(script, "p");
+}
+END_TEST
+
+START_TEST(a_patient_driver_gives_way_to_a_consumer_that_sleeps)
+{
+	script = "p";
+	atomic_store(&ia.wait.count, 1);
+	drive(&ia, 5, 9);
+	ck_assert_uint_eq(sleeps, 1);
 }
 END_TEST
 
@@ -554,10 +581,48 @@ static void expect_looks(const int *quanta)
  */
 START_TEST(it_looks_less_and_less_often_at_consumers_that_keep_polling)
 {
+	runs = 0;
 	run_loop("pppppppp.pp");
 	expect_looks((const int[]){1, 2, 4, 8, 16, 16, 16, 16, 1, 2, 0});
 	ck_assert_uint_eq(rounds, 2);
 	ck_assert_uint_eq(sleeps, 2);
+}
+END_TEST
+
+START_TEST(patience_grows_while_the_process_runs)
+{
+	ck_assert_uint_eq(more_patience(0, 20 * MS, 15 * MS), 64);
+	ck_assert_uint_eq(more_patience(64, 20 * MS, 15 * MS), 256);
+	ck_assert_uint_eq(more_patience(256, 20 * MS, 30 * MS), 1024);
+	ck_assert_uint_eq(more_patience(1024, 20 * MS, 15 * MS), 1024);
+	ck_assert_uint_eq(more_patience(1024, 20 * MS, 15 * MS - 1), 0);
+}
+END_TEST
+
+/*
+ * After the first call it looks. No other one comes, so it drives for 64 calls. After a look during
+ * which there is one it begins again.
+ */
+START_TEST(calls_of_a_program_that_spins_do_not_end_the_driving)
+{
+	static char calls[2 * FIRST_PATIENCE + 5] = "p.";
+
+	memset(calls + 2, 'p', FIRST_PATIENCE + 1);
+	strcat(calls, ".");
+	memset(calls + 4 + FIRST_PATIENCE, 'p', FIRST_PATIENCE);
+	run_loop(calls);
+	ck_assert_uint_eq(sleeps, 1 + 2 * FIRST_PATIENCE);
+	ck_assert_uint_eq(looks, 4);
+}
+END_TEST
+
+/* It had no processor, and may go on polling. */
+START_TEST(a_program_that_does_not_run_does_not_spin)
+{
+	runs = 2;
+	run_loop("p.p.");
+	ck_assert_uint_eq(sleeps, 3);
+	ck_assert_uint_eq(looks, 2);
 }
 END_TEST
 
@@ -581,6 +646,7 @@ END_TEST
 START_TEST(it_does_not_drive_beside_a_long_post)
 {
 	atomic_store(&ia.engine.copying, 1);
+	runs = 0;
 	run_loop("pp.p");
 	expect_looks((const int[]){1, 2, 4, 1, 0});
 	ck_assert_uint_eq(rounds, 1);
@@ -641,6 +707,8 @@ int main(void)
 		tc, a_round_that_finds_something_is_repeated_where_no_sleep_looks_at_the_queue, 0,
 		4);
 	tcase_add_test(tc, each_round_ends_with_the_due_agents);
+	tcase_add_test(tc, a_patient_driver_goes_on_although_consumers_poll);
+	tcase_add_test(tc, a_patient_driver_gives_way_to_a_consumer_that_sleeps);
 	tcase_add_loop_test(tc, it_stops_driving_for_a_consumer, 0, 3);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("starts");
@@ -651,6 +719,9 @@ int main(void)
 	tc = tcase_create("loops");
 	tcase_add_checked_fixture(tc, setup, end_rounds);
 	tcase_add_test(tc, it_looks_less_and_less_often_at_consumers_that_keep_polling);
+	tcase_add_test(tc, patience_grows_while_the_process_runs);
+	tcase_add_test(tc, calls_of_a_program_that_spins_do_not_end_the_driving);
+	tcase_add_test(tc, a_program_that_does_not_run_does_not_spin);
 	tcase_add_loop_test(tc, it_looks_often_while_connections_come_up_without_a_sign, 0, 3);
 	tcase_add_test(tc, it_does_not_drive_beside_a_long_post);
 	tcase_add_test(tc, it_does_not_drive_beside_a_consumer);
