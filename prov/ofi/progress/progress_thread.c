@@ -29,6 +29,9 @@
  */
 #define MAX_QUIET      16
 
+/* As many polls during a check may belong to the message before it. */
+#define FEW_POLLS      3
+
 /* How often it goes on driving although consumers have polled; see more_patience(). */
 #define FIRST_PATIENCE 64
 #define MOST_PATIENCE  1024
@@ -62,12 +65,18 @@ static bool driver_is_at_it(struct dofi_ia *ia)
 	       (atomic_load(&ia->wait.driven) && is_busy(&ia->engine));
 }
 
+static uint32_t polls_since(const struct dofi_ia *ia, uint32_t seen)
+{
+	return atomic_load_explicit(&ia->engine.activity, memory_order_relaxed) - seen;
+}
+
 /*
  * Consumers poll the CQ themselves: sleep on everything else until they stop. Events of endpoints
  * that no descriptor shows are read each time, as a consumer that finds a completion with each poll
- * does not read them.
+ * does not read them. If consumers do not poll any more, the driver will read both: a round here
+ * would deliver what they may spin for, and so make them poll.
  */
-static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
+static void watch_quietly(struct dofi_ia *ia, uint32_t seen, uint64_t quantum_ns)
 {
 	static const struct timespec nap = {.tv_nsec = NAP_NS};
 	uint64_t now = dofi_now(),
@@ -88,7 +97,7 @@ static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 	if (dofi_wait_arm_events(ia) &&
 	    epoll_wait(ia->engine.quiet_epfd, &event, 1,
 		       (int)((quantum_ns + 999999u) / 1000000u)) <= 0 &&
-	    timer > dofi_now() && !ia->eqs.silent)
+	    timer > dofi_now() && (!ia->eqs.silent || polls_since(ia, seen) <= FEW_POLLS))
 		return;
 	if (driver_is_at_it(ia)) {
 		nanosleep(&nap, NULL);
@@ -200,11 +209,11 @@ static void *progress_main(void *arg)
 	ask_for_short_slice();
 	dofi_nic_enter_thread(ia->name, &ia->nic);
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
-		uint32_t now = atomic_load_explicit(&e->activity, memory_order_relaxed);
+		uint32_t polls = polls_since(ia, seen);
 
 		time = dofi_now();
-		if (now != seen || is_busy(e)) {
-			seen = now;
+		if (polls > (polled ? FEW_POLLS : 0) || is_busy(e)) {
+			seen += polls;
 			if (polled)
 				patience = 0;
 			polled = time;
@@ -216,13 +225,14 @@ static void *progress_main(void *arg)
 				sleep *= 2;
 		}
 		if (time < quiet_until) {
-			watch_quietly(ia, quiet_until - time);
+			watch_quietly(ia, seen, quiet_until - time);
 		} else if (dofi_wait_drive_begin(ia)) {
 			if (polled)
 				patience = more_patience(patience, time - polled,
 							 dofi_process_time() - ran);
 			polled = 0;
 			sleep = quantum;
+			seen += polls;
 			drive(ia, seen, patience);
 			dofi_wait_drive_end(ia);
 		} else {

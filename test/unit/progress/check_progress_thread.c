@@ -47,7 +47,7 @@ static void teardown(void)
 
 static void expect_handled(int n)
 {
-	watch_quietly(&ia, 1000u * NAP_NS);
+	watch_quietly(&ia, 0, 1000u * NAP_NS);
 	ck_assert_int_eq(handled, n);
 }
 
