@@ -17,6 +17,7 @@ void zoo_open(struct zoo *zoo)
 	struct t_ia *ia = &zoo->ia;
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
+	DAT_RETURN ret;
 
 	memset(zoo, 0, sizeof(*zoo));
 	t_ia_open(ia);
@@ -25,9 +26,14 @@ void zoo_open(struct zoo *zoo)
 	t_end_new(&zoo->wild, ia, NULL);
 	t_end_new(&zoo->reserved, ia, NULL);
 	zoo->rsp_evd = t_evd(ia, 8, DAT_EVD_CR_FLAG);
-	/* Finds a free qualifier for the RSP. */
-	t_ok(dat_psp_create_any(ia->ia, &qual, zoo->rsp_evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	t_ok(dat_psp_free(psp));
+	/* Finds a free qualifier for the RSP. Another process may take it meanwhile. */
+	do {
+		t_ok(dat_psp_create_any(ia->ia, &qual, zoo->rsp_evd, DAT_PSP_CONSUMER_FLAG, &psp));
+		t_ok(dat_psp_free(psp));
+		ret = dat_rsp_create(ia->ia, qual, zoo->reserved.ep, zoo->rsp_evd,
+				     &zoo->of[DAT_HANDLE_TYPE_RSP]);
+	} while (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE);
+	t_ok(ret);
 
 	zoo->of[DAT_HANDLE_TYPE_IA] = ia->ia;
 	zoo->of[DAT_HANDLE_TYPE_PZ] = ia->pz;
@@ -37,8 +43,6 @@ void zoo_open(struct zoo *zoo)
 	zoo->of[DAT_HANDLE_TYPE_LMR] = zoo->end.buf.lmr;
 	zoo->of[DAT_HANDLE_TYPE_PSP] = zoo->listener.psp;
 	t_ok(dat_rmr_create(ia->pz, &zoo->of[DAT_HANDLE_TYPE_RMR]));
-	t_ok(dat_rsp_create(ia->ia, qual, zoo->reserved.ep, zoo->rsp_evd,
-			    &zoo->of[DAT_HANDLE_TYPE_RSP]));
 	if (ia->provider.srq_supported)
 		t_ok(dat_srq_create(ia->ia, ia->pz, &srq_attr, &zoo->of[DAT_HANDLE_TYPE_SRQ]));
 	t_ok(t_connect(zoo->wild.ep, &zoo->listener));

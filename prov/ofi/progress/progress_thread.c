@@ -185,8 +185,8 @@ static void ask_for_short_slice(void)
 /*
  * A program that spins on memory makes some calls for each message, such as a poll for its own
  * write, and then depends on this thread again. A program that polls goes on polling. The thread
- * tells them apart by the time that follows a call: each time that no other call has come, although
- * the process has run, it will drive for more calls.
+ * tells them apart by the time that follows a call: each time that hardly another call has come,
+ * although the process has run, it will drive for more calls.
  */
 static uint32_t more_patience(uint32_t patience, uint64_t quiet_ns, uint64_t ran_ns)
 {
