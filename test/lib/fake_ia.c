@@ -65,6 +65,7 @@ bool dofi_engine_poll_for(struct dofi_ia *ia, struct dofi_taker taker)
 	/* Threads that wait for a CNO at once take no events, and write nothing here. */
 	if (taker.evd || ia->engine.taker.evd)
 		ia->engine.taker = taker;
+	t_fake.cancel_in_poll = t_cancel_state();
 	if (t_fake.on_poll)
 		t_fake.on_poll(ia);
 	return ia->engine.taker.evd != taker.evd;

@@ -19,6 +19,7 @@ struct t_fake {
 	void (*before_cancel)(void);         /* runs in a sleep, and then the thread is cancelled */
 	_Atomic int watchers;                /* threads that watch for completions */
 	_Atomic uint32_t kicks;              /* of the driver */
+	_Atomic int cancel_in_poll;          /* state of cancellation in the latest poll */
 	uint32_t invalidated;                /* the context that peers were last asked to forget */
 	bool announced;                      /* ... all of them */
 	uint32_t invalidations;
