@@ -14,10 +14,11 @@
 #define DOFI_PROBE3(name, a, b, c)    DTRACE_PROBE3(dat_ofi, name, a, b, c)
 #define DOFI_PROBE4(name, a, b, c, d) DTRACE_PROBE4(dat_ofi, name, a, b, c, d)
 #else
-#define DOFI_PROBE1(name, a)          ((void)0)
-#define DOFI_PROBE2(name, a, b)       ((void)0)
-#define DOFI_PROBE3(name, a, b, c)    ((void)0)
-#define DOFI_PROBE4(name, a, b, c, d) ((void)0)
+/* The arguments count as used, and are not evaluated. */
+#define DOFI_PROBE1(name, a)          ((void)sizeof(a))
+#define DOFI_PROBE2(name, a, b)       ((void)sizeof(a), (void)sizeof(b))
+#define DOFI_PROBE3(name, a, b, c)    (DOFI_PROBE2(name, a, b), (void)sizeof(c))
+#define DOFI_PROBE4(name, a, b, c, d) (DOFI_PROBE3(name, a, b, c), (void)sizeof(d))
 #endif
 
 #endif
