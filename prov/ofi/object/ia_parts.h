@@ -79,6 +79,7 @@ struct dofi_engine {
 	bool has_fabric;      /* rounds may read the fabric, until the IA closes; guarded by lock */
 	uint32_t empty_polls; /* consecutive ones; guarded by lock, like the taker and the work */
 	struct dofi_taker taker;
+	_Atomic uint32_t missed;   /* polls in a row that found the lock taken */
 	_Atomic uint32_t nstalled; /* number of stalls that wait for the fabric */
 	struct dofi_list work;
 	struct dofi_list last_work;

@@ -63,6 +63,16 @@ void dofi_wait_unmark(struct dofi_ia *ia)
 	atomic_store(&ia->wait.marked, false);
 }
 
+void dofi_wait_relieve(struct dofi_ia *ia)
+{
+	struct dofi_wait *w = &ia->wait;
+
+	if (!atomic_load(&w->marked) || atomic_load(&w->driver_wake) != &ia->engine.activity)
+		return;
+	show(ia, false); /* `marked` stays: the thread takes its mark back itself, too */
+	dofi_wait_end_sleep(ia);
+}
+
 void dofi_wait_mark_gone(struct dofi_ia *ia)
 {
 	if (atomic_load(&ia->wait.marked))

@@ -23,6 +23,12 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_
 /* Peers need not send wakeups any more: the driver is awake. */
 void dofi_wait_unmark(struct dofi_ia *ia);
 /*
+ * A consumer polls. If the progress thread still sleeps as driver, perhaps because it has no
+ * processor, each message of a peer costs a wakeup that nobody needs. So the marks are taken back,
+ * and the sleep ends.
+ */
+void dofi_wait_relieve(struct dofi_ia *ia);
+/*
  * A peer has taken a mark back, or there is a new path without one. Another thread may have read
  * what the peer sent to wake the driver. So the driver looks again, and sets its marks again.
  */

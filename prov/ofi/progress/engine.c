@@ -5,6 +5,7 @@
 #include "fabric/quirks.h"
 #include "object/transport.h"
 #include "progress/agent.h"
+#include "progress/driver_sleep.h"
 #include "progress/engine_fds.h"
 #include "progress/stall.h"
 #include "progress/timer.h"
@@ -15,6 +16,7 @@
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 /*
@@ -23,6 +25,10 @@
 #define POLLS_PER_FULL_ROUND 64
 /* Reads of a mute queue in a round. */
 #define READS_OF_MUTE_QUEUE  32
+/* More than the patience of the progress thread. */
+#define POLLS_PER_RELIEF     2048u
+#define MOST_MISSED          4096u
+#define MOMENT_NS            50000
 
 /*
  * A call that another thread had begun before dat_ia_close may poll after it: then has_fabric is
@@ -93,14 +99,32 @@ int dofi_engine_drain_cq(struct dofi_ia *ia)
 
 /*
  * Polls hold engine.lock, so they lose no count of each other. A waiter increments without the lock
- * at the same time, so the count of one poll may be lost; the next poll counts again.
+ * at the same time, so the count of one poll may be lost; the next poll counts again. True: it is
+ * time to relieve the progress thread.
  */
-static void note_activity(struct dofi_engine *e)
+static bool note_poll(struct dofi_engine *e)
 {
-	uint32_t activity = atomic_load_explicit(&e->activity, memory_order_relaxed);
+	uint32_t activity = atomic_load_explicit(&e->activity, memory_order_relaxed) + 1;
 
 	dofi_assert_held(&e->lock);
-	atomic_store_explicit(&e->activity, activity + 1, memory_order_relaxed);
+	atomic_store_explicit(&e->activity, activity, memory_order_relaxed);
+	if (DOFI_UNLIKELY(atomic_load_explicit(&e->missed, memory_order_relaxed)))
+		atomic_store_explicit(&e->missed, 0, memory_order_relaxed);
+	return activity % POLLS_PER_RELIEF == 0;
+}
+
+/*
+ * The thread that holds the lock may have no processor because this one polls on it, perhaps with a
+ * real-time priority, which the progress thread does not have. So after as many polls in a row as
+ * take longer than a round, this one leaves the processor for a moment.
+ */
+static void note_missed_poll(struct dofi_engine *e)
+{
+	static const struct timespec moment = {.tv_nsec = MOMENT_NS};
+
+	if (atomic_fetch_add_explicit(&e->missed, 1, memory_order_relaxed) % MOST_MISSED ==
+	    MOST_MISSED - 1)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, NULL);
 }
 
 bool dofi_engine_connects_unseen(struct dofi_ia *ia)
@@ -111,11 +135,11 @@ bool dofi_engine_connects_unseen(struct dofi_ia *ia)
 bool dofi_engine_poll_for(struct dofi_ia *ia, struct dofi_taker taker)
 {
 	struct dofi_engine *e = &ia->engine;
-	bool served = false;
+	bool served = false, relieves = false;
 
 	dofi_assert_none_held();
 	if (dofi_trylock(&e->lock)) {
-		note_activity(e);
+		relieves = note_poll(e);
 		e->taker = taker;
 		if (DOFI_UNLIKELY(++e->empty_polls > POLLS_PER_FULL_ROUND ||
 				  dofi_engine_connects_unseen(ia))) {
@@ -127,7 +151,11 @@ bool dofi_engine_poll_for(struct dofi_ia *ia, struct dofi_taker taker)
 		served = e->taker.evd != taker.evd;
 		e->taker.evd = NULL;
 		dofi_unlock(&e->lock);
+	} else {
+		note_missed_poll(e);
 	}
+	if (DOFI_UNLIKELY(relieves))
+		dofi_wait_relieve(ia);
 	dofi_cno_run_agents(ia);
 	return served;
 }

@@ -613,6 +613,24 @@ START_TEST(a_cancelled_driver_is_not_asleep)
 }
 END_TEST
 
+/* Not: a consumer that drives, and a thread without marks, which no peer tries to wake. */
+START_TEST(a_progress_thread_with_marks_is_relieved)
+{
+	struct pollfd pfd = {.fd = ia.engine.wake_fd, .events = POLLIN};
+	const bool expected = _i == 3;
+
+	ia.cq_wait = FI_WAIT_NONE;
+	ia.engine.doze = doze;
+	atomic_store(&ia.wait.driver_wake, _i & 1 ? &ia.engine.activity : &wakeup);
+	atomic_store(&ia.wait.marked, _i & 2);
+	dofi_wait_relieve(&ia);
+	ck_assert_int_eq(marks[false], expected);
+	ck_assert_int_eq(dozes[false], expected);
+	ck_assert_int_eq(__real_poll(&pfd, 1, 0), expected);
+	ck_assert(atomic_load(&ia.wait.marked) == !!(_i & 2)); /* the thread takes its own back */
+}
+END_TEST
+
 START_TEST(a_queue_that_is_always_ready_is_read_at_intervals)
 {
 	stays_ready = true;
@@ -682,6 +700,7 @@ int main(void)
 	tcase_add_test(tc, a_wakeup_is_cleared);
 	tcase_add_test(tc, a_signal_ends_the_sleep);
 	tcase_add_test(tc, a_cancelled_driver_is_not_asleep);
+	tcase_add_loop_test(tc, a_progress_thread_with_marks_is_relieved, 0, 4);
 	tcase_add_test(tc, a_queue_that_is_always_ready_is_read_at_intervals);
 	tcase_add_test(tc, a_queue_that_a_round_empties_is_watched);
 	tcase_add_test(tc, other_ends_of_a_sleep_are_not_fruitless);

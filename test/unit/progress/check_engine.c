@@ -7,6 +7,7 @@
 #include "../../../prov/ofi/progress/engine.c"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/syscall.h>
 
@@ -39,6 +40,22 @@ static int poll_events(struct dofi_ia *of)
 }
 
 static const struct dofi_trans_ops trans = {.poll_events = poll_events};
+
+/* --- the kernel: sleeps --- */
+
+static int sleeps;
+
+T_STAND_IN int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+			       struct timespec *left)
+{
+	(void)left;
+	ck_assert_int_eq(clock, CLOCK_MONOTONIC);
+	ck_assert_int_eq(flags, 0);
+	ck_assert_int_eq(time->tv_sec, 0);
+	ck_assert_int_eq(time->tv_nsec, MOMENT_NS);
+	sleeps++;
+	return 0;
+}
 
 /* --- the kernel: the chosen descriptor fails, or is 0 because standard input was closed --- */
 
@@ -391,6 +408,60 @@ START_TEST(a_poll_does_not_wait_for_the_round_of_another_thread)
 }
 END_TEST
 
+static void miss(uint32_t polls)
+{
+	atomic_store(&ia.engine.lock.word, DOFI_LOCK_TAKEN);
+	while (polls--)
+		dofi_engine_poll(&ia);
+	atomic_store(&ia.engine.lock.word, DOFI_LOCK_FREE);
+}
+
+/* The thread that holds the lock may need this processor. A poll that gets the lock ends the row.
+ */
+START_TEST(polls_that_miss_often_leave_the_processor)
+{
+	miss(MOST_MISSED - 1);
+	ck_assert_int_eq(sleeps, 0);
+	miss(1);
+	ck_assert_int_eq(sleeps, 1);
+	miss(MOST_MISSED - 1);
+	ck_assert_int_eq(sleeps, 1);
+	dofi_engine_poll(&ia);
+	miss(MOST_MISSED - 1);
+	ck_assert_int_eq(sleeps, 1);
+	miss(1);
+	ck_assert_int_eq(sleeps, 2);
+	ck_assert_int_eq(reads, 1);
+}
+END_TEST
+
+static bool dozes = true;
+
+static bool doze(struct dofi_ia *of, bool asleep)
+{
+	ck_assert_ptr_eq(of, &ia);
+	dofi_assert_none_held();
+	dozes = asleep;
+	return true;
+}
+
+START_TEST(polls_relieve_a_progress_thread_that_has_not_woken)
+{
+	struct pollfd pfd = {.fd = ia.engine.wake_fd, .events = POLLIN};
+
+	ia.engine.doze = doze;
+	atomic_store(&ia.wait.marked, true);
+	atomic_store(&ia.wait.driver_wake, &ia.engine.activity);
+	atomic_store(&ia.engine.activity, POLLS_PER_RELIEF - 2);
+	dofi_engine_poll(&ia);
+	ck_assert(dozes);
+	ck_assert_int_eq(poll(&pfd, 1, 0), 0);
+	dofi_engine_poll(&ia);
+	ck_assert(!dozes);
+	ck_assert_int_eq(poll(&pfd, 1, 0), 1);
+}
+END_TEST
+
 START_TEST(a_poll_calls_due_agents_without_locks)
 {
 	make_agent_due();
@@ -590,6 +661,8 @@ int main(void)
 	tcase_add_loop_test(tc, each_poll_looks_for_a_connection_that_no_descriptor_shows, 0, 4);
 	tcase_add_loop_test(tc, the_taker_is_known_during_its_poll_only, 0, 2);
 	tcase_add_test(tc, a_poll_does_not_wait_for_the_round_of_another_thread);
+	tcase_add_test(tc, polls_that_miss_often_leave_the_processor);
+	tcase_add_test(tc, polls_relieve_a_progress_thread_that_has_not_woken);
 	tcase_add_test(tc, a_poll_calls_due_agents_without_locks);
 	tcase_add_test(tc, an_enclosed_call_ends_with_deferred_work_and_agents);
 	tcase_add_test(tc, a_call_that_needs_all_completions_waits_for_the_round_of_another_thread);
