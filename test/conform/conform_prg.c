@@ -324,6 +324,7 @@ static void expect_spin(unsigned char *mem, const struct spin *spin, unsigned in
 	uint64_t want = flag_of(round), got;
 
 	got = spin_until_set(flag, spin->flag);
+	atomic_thread_fence(memory_order_acquire); /* what comes next is read behind the flag */
 	ck_assert_msg(t_is_filled(mem + spin->lead, body, round),
 		      "a flag of %zu bytes came before the %zu bytes in front of it", spin->flag,
 		      body);

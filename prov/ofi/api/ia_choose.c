@@ -22,6 +22,13 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+/* Of the processors of this host. The peer, which stores, is taken to have the same ones. */
+#if defined(__x86_64__) || defined(__i386__)
+#define KEEPS_ORDER_OF_STORES true
+#else
+#define KEEPS_ORDER_OF_STORES false
+#endif
+
 static void find_quirks(struct dofi_ia *ia)
 {
 	ia->quirks = dofi_quirks_of(ia->info);
@@ -75,9 +82,10 @@ static int choose_last_byte(struct dofi_ia *ia)
 			   ia->name, who);
 		return -FI_EINVAL;
 	}
-	ia->names_flags = !*who && dofi_stores_targets_in_order(ia->info, ia->quirks);
-	ia->splits_writes =
-		*who ? !strcmp(who, "library") : !(ia->quirks & DOFI_QUIRK_STORES_IN_ORDER);
+	ia->splits_writes = *who ? !strcmp(who, "library")
+				 : !dofi_stores_in_order(ia->quirks, KEEPS_ORDER_OF_STORES);
+	ia->names_flags =
+		!*who && !ia->splits_writes && dofi_stores_targets_in_order(ia->info, ia->quirks);
 	DOFI_LOG_I("IA %s: the last bytes of an RDMA write are %s", ia->name,
 		   ia->splits_writes ? "an operation of their own"
 		   : ia->names_flags ? "a target of their own"

@@ -151,6 +151,7 @@ static inline void dofi_unlock(struct dofi_lock *l)
 #endif
 	DOFI_TSAN_LOCK(pre_unlock, l, 0);
 	atomic_store_explicit(&l->word, DOFI_LOCK_FREE, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst); /* the compiler keeps this order */
 	if (DOFI_UNLIKELY(atomic_load_explicit(&l->awaited, memory_order_relaxed)))
 		dofi_lock_wake(l);
 	DOFI_TSAN_LOCK(post_unlock, l, 0);

@@ -25,6 +25,12 @@ bool dofi_writes_overtake(const struct fi_info *info)
 	       info->ep_attr->max_order_waw_size < info->ep_attr->max_msg_size;
 }
 
+bool dofi_stores_in_order(uint64_t quirks, bool keeps_order)
+{
+	return quirks & DOFI_QUIRK_STORES_IN_ORDER &&
+	       (keeps_order || quirks & DOFI_QUIRK_QUEUE_PAIRS);
+}
+
 bool dofi_stores_targets_in_order(const struct fi_info *info, uint64_t quirks)
 {
 	return quirks & DOFI_QUIRK_STREAM && info->tx_attr->rma_iov_limit >= 2;

@@ -19,6 +19,11 @@ enum dofi_order dofi_order_of(const struct fi_info *info);
 bool dofi_reads_overtake(const struct fi_info *info);
 /* Whether an RDMA write may be seen before an earlier one. */
 bool dofi_writes_overtake(const struct fi_info *info);
+/*
+ * The bytes of a write are stored in order. keeps_order: the processor of the target shows stores
+ * in the order of the program; otherwise only a device stores in order.
+ */
+bool dofi_stores_in_order(uint64_t quirks, bool keeps_order);
 /* A write may have several targets, and they are stored one after the other. */
 bool dofi_stores_targets_in_order(const struct fi_info *info, uint64_t quirks);
 /* Messages can carry completion data. */

@@ -124,13 +124,27 @@ static size_t cut(const struct iovec *iov, size_t skip, size_t size, struct iove
 }
 
 /*
- * Splits the target into two parts, because the kernel copies in their order: the last word of the
- * memory is stored last.
+ * The bytes that the kernel stores last, and by one instruction: an aligned word that comes from
+ * one segment, of which `length` bytes are there.
  */
-static int split_off_word(struct iovec *to, uint64_t address, size_t size, bool last)
+static size_t last_word(uint64_t end, size_t size, size_t length)
 {
-	size_t word = last && size > WORD ? WORD : 0;
+	size_t word = WORD;
 
+	while (word > size || word > length || end % word)
+		word /= 2;
+	return word;
+}
+
+/*
+ * Splits the target into two parts, because the kernel copies in their order: the last word of the
+ * memory is stored last. Between two parts the kernel releases the page by an atomic operation, so
+ * processors that reorder stores keep that order.
+ */
+static int split_off(size_t word, struct iovec *to, uint64_t address, size_t size)
+{
+	if (word == size)
+		word = 0;
 	to[0] = (struct iovec){(void *)(uintptr_t)address, size - word};
 	to[1] = (struct iovec){(void *)(uintptr_t)(address + size - word), word};
 	return word ? 2 : 1;
@@ -181,7 +195,8 @@ static int write_chunk(const struct dofi_remote_process *process, struct iovec *
 	struct iovec to[3] = {
 		{(void *)(uintptr_t)(process->badge.address + offsetof(struct page, landing)),
 		 DOFI_BADGE}};
-	int nto = 1 + split_off_word(to + 1, address, size, last);
+	size_t word = last ? last_word(address + size, size, parts[n].iov_len) : 0;
+	int nto = 1 + split_off(word, to + 1, address, size);
 
 	parts[0] = (struct iovec){bytes, sizeof(bytes)};
 	return result(process_vm_writev(process->pid, parts, (unsigned long)n + 1, to,

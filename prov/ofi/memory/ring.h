@@ -86,17 +86,30 @@ static inline int dofi_ring_has_room(struct dofi_ring_writer *w, size_t size)
 DOFI_SLOW_PATH void dofi_ring_put(struct dofi_ring_writer *w, const struct dofi_cell *cell,
 				  const struct iovec *iov, size_t skip);
 
-/* A few bytes, without a call for the length that most have. */
+/*
+ * A few bytes, without a call for the length that most have. Words are read at once, because the
+ * program may store them meanwhile; memcpy of aarch64 reads two bytes one after the other.
+ */
 static inline void dofi_cell_copy(void *to, const void *from, size_t n)
 {
 	uint64_t word;
 
-	if (DOFI_UNLIKELY(n != sizeof(word))) {
+	if (DOFI_LIKELY(n == sizeof(word))) {
+		memcpy(&word, from, sizeof(word));
+		memcpy(to, &word, sizeof(word));
+	} else if (n == sizeof(uint32_t)) {
+		uint32_t half;
+
+		memcpy(&half, from, sizeof(half));
+		memcpy(to, &half, sizeof(half));
+	} else if (n == sizeof(uint16_t)) {
+		uint16_t quarter;
+
+		memcpy(&quarter, from, sizeof(quarter));
+		memcpy(to, &quarter, sizeof(quarter));
+	} else {
 		memcpy(to, from, n);
-		return;
 	}
-	memcpy(&word, from, sizeof(word));
-	memcpy(to, &word, sizeof(word));
 }
 
 /* The same with bytes that fit into the cell, which lie in one place. */

@@ -224,7 +224,7 @@ bool dofi_obj_type(const void *handle, DAT_HANDLE_TYPE *type_p)
 	const struct dofi_obj *obj = handle;
 	uint32_t type;
 
-	if (!obj || ((uintptr_t)handle & 15))
+	if (!obj || (uintptr_t)handle % DOFI_OBJ_ALIGNMENT)
 		return false;
 	type = atomic_load_explicit(&obj->magic, memory_order_acquire) - DOFI_MAGIC;
 	if (type >= DOFI_HANDLE_TYPES)
@@ -256,8 +256,9 @@ DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)
 
 	if (!dofi_obj_type(handle, &type))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	/* Another thread may use what the context points to as soon as it gets the context. */
 	atomic_store_explicit(&((struct dofi_obj *)handle)->context, context.as_64,
-			      memory_order_relaxed);
+			      memory_order_release);
 	return DAT_SUCCESS;
 }
 
@@ -270,7 +271,7 @@ DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context)
 	if (!context)
 		return DOFI_BAD_ARG(2);
 	context->as_64 =
-		atomic_load_explicit(&((struct dofi_obj *)handle)->context, memory_order_relaxed);
+		atomic_load_explicit(&((struct dofi_obj *)handle)->context, memory_order_acquire);
 	return DAT_SUCCESS;
 }
 

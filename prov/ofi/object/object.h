@@ -20,9 +20,12 @@
 
 struct dofi_ia;
 
+/* Of an object's address, which tells a handle from most other pointers; as that of malloc. */
+#define DOFI_OBJ_ALIGNMENT 16
+
 struct dofi_obj {
 	/* must be the first member, because a registry dispatches through it */
-	const DAT_PROVIDER *provider;
+	_Alignas(DOFI_OBJ_ALIGNMENT) const DAT_PROVIDER *provider;
 	_Atomic uint32_t magic; /* DOFI_MAGIC | type while the object is valid */
 	/* number of objects that use this one; it cannot be freed while > 0 */
 	_Atomic int users;
@@ -38,7 +41,7 @@ static inline bool dofi_obj_is(const void *handle, DAT_HANDLE_TYPE type)
 {
 	const struct dofi_obj *obj = handle;
 
-	return obj && !((uintptr_t)handle & 15) &&
+	return obj && (uintptr_t)handle % DOFI_OBJ_ALIGNMENT == 0 &&
 	       atomic_load_explicit(&obj->magic, memory_order_acquire) ==
 		       (DOFI_MAGIC | (uint32_t)type);
 }

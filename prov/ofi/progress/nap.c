@@ -107,8 +107,7 @@ uint64_t dofi_nap_until(struct dofi_ia *ia, uint64_t deadline, bool with_cq)
 	if (timer < deadline)
 		deadline = timer;
 	/* Who sets a timer, or stalls, wakes a driver that is asleep (timer.c, stall.c). */
-	if (atomic_load(&ia->engine.nstalled) ||
-	    atomic_load_explicit(&ia->engine.restless, memory_order_relaxed) ||
+	if (atomic_load(&ia->engine.nstalled) || atomic_load(&ia->engine.restless) ||
 	    connects_by_clock(ia))
 		return longer_nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS);
 	if (with_cq && ia->cq_wait == FI_WAIT_NONE)

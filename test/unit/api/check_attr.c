@@ -545,7 +545,7 @@ START_TEST(a_query_checks_its_arguments)
 {
 	struct fi_info info;
 	struct dofi_ia *ia = limited_ia(&info);
-	static _Alignas(16) struct dofi_evd evd;
+	static struct dofi_evd evd;
 	DAT_PROVIDER_ATTR attr = {.dapl_version_major = 77};
 	DAT_IA_ATTR ia_attr = {.max_eps = 77};
 	DAT_EVD_HANDLE async = &attr;

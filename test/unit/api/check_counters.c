@@ -27,9 +27,9 @@ static const struct dofi_trans_ops trans = {.name = "fake"};
 static struct fi_fabric_attr fabric_attr = {.prov_name = (char *)"made up"};
 static struct fi_domain_attr domain_attr = {.name = (char *)"none"};
 static struct fi_info info = {.fabric_attr = &fabric_attr, .domain_attr = &domain_attr};
-static _Alignas(16) struct dofi_ia ia;
-static _Alignas(16) struct dofi_ep eps[EPS];
-static _Alignas(16) struct dofi_evd evd;
+static struct dofi_ia ia;
+static struct dofi_ep eps[EPS];
+static struct dofi_evd evd;
 
 /* --- another thread comes between the count of the EPs and their list --- */
 
@@ -407,7 +407,7 @@ END_TEST
 
 START_TEST(a_query_of_counters_checks_its_arguments)
 {
-	static _Alignas(16) struct dofi_obj pz;
+	static struct dofi_obj pz;
 
 	publish();
 	ck_assert_uint_eq(dofi_count_query(&pz, 0, values, 0),

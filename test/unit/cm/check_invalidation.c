@@ -25,7 +25,7 @@
 static struct dofi_ia ia;
 static struct dofi_chan *chan;
 static struct dofi_conn conn;
-static _Alignas(16) struct dofi_ep ep;
+static struct dofi_ep ep;
 static struct dofi_wr requests[REQUESTS];
 static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
 static int peer_fd;

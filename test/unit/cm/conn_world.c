@@ -24,7 +24,7 @@ static struct dofi_pz pz;
 struct dofi_evd evd;
 static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
 struct dofi_ud ud;
-_Alignas(16) struct dofi_ep ep;
+struct dofi_ep ep;
 struct dofi_conn *conn;
 uint32_t id;
 uint64_t now = 1000 * MS;

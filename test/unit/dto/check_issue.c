@@ -22,7 +22,7 @@
 #define REQUESTS 4u
 
 static struct dofi_ia ia;
-static _Alignas(16) struct dofi_ep ep;
+static struct dofi_ep ep;
 static struct dofi_wr requests[REQUESTS];
 static bool busy;
 static ssize_t answer;

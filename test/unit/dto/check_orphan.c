@@ -22,7 +22,7 @@
 #define SCRATCHES 2u
 
 static struct dofi_ia ia;
-static _Alignas(16) struct dofi_ep ep;
+static struct dofi_ep ep;
 static uint32_t free_stack[SCRATCHES];
 static struct fi_domain_attr domain_attr;
 static struct fi_info info = {.domain_attr = &domain_attr};

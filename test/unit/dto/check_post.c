@@ -32,7 +32,7 @@ static const enum dofi_op ops[] = {DOFI_OP_SEND, DOFI_OP_WRITE, DOFI_OP_READ, DO
 #define N_REQUESTS (N_OPS - 1)
 
 static struct dofi_ia ia;
-static _Alignas(16) struct dofi_ep ep;
+static struct dofi_ep ep;
 static struct dofi_evd evd;
 static struct dofi_event events[8];
 static struct dofi_pz pz, foreign;

@@ -38,7 +38,7 @@
 #define UNKNOWN   ((DAT_COMPLETION_FLAGS)0x4000)
 
 static struct dofi_ia ia, another;
-static _Alignas(16) struct dofi_ep ep;
+static struct dofi_ep ep;
 static struct dofi_evd evd;
 static struct dofi_event events[SLOTS];
 static struct dofi_pz pz = {.number = ZONE}, foreign = {.number = ZONE + 1};

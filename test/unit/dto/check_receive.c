@@ -49,7 +49,7 @@ union slot {
 };
 
 static struct dofi_ia ia;
-static _Alignas(16) struct dofi_ep ep;
+static struct dofi_ep ep;
 static struct dofi_srq srq;
 static struct dofi_evd evd;
 static struct dofi_cno watcher;

@@ -26,7 +26,7 @@
 #define LENGTH 40u
 
 static struct dofi_ia ia;
-static _Alignas(16) struct dofi_ep ep;
+static struct dofi_ep ep;
 static struct dofi_srq srq;
 static struct dofi_rmr rmr;
 static struct dofi_evd req_evd, recv_evd;

@@ -35,7 +35,7 @@
 #define SCRATCH  1u
 
 static struct dofi_ia ia;
-static _Alignas(16) struct dofi_ep ep;
+static struct dofi_ep ep;
 static struct dofi_evd evd;
 static struct dofi_event events[REQUESTS];
 static struct dofi_wr requests[REQUESTS];

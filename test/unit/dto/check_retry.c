@@ -22,7 +22,7 @@
 #define OURS  5u
 
 static struct dofi_ia ia;
-static _Alignas(16) struct dofi_ep ep;
+static struct dofi_ep ep;
 static struct dofi_evd evd;
 static struct dofi_event events[SLOTS];
 static struct dofi_wr slots[2][SLOTS];

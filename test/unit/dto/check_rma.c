@@ -25,7 +25,7 @@
 #define KEY  78u
 
 static struct dofi_ia ia;
-static _Alignas(16) struct dofi_ep ep;
+static struct dofi_ep ep;
 static struct fi_domain_attr domain_attr;
 static struct fi_info info = {.domain_attr = &domain_attr};
 static struct fi_ops_rma rma_ops;

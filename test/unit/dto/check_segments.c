@@ -32,7 +32,7 @@
 #define NIOV     4u
 
 static struct dofi_ia ia;
-static _Alignas(16) struct dofi_ep ep;
+static struct dofi_ep ep;
 static struct dofi_evd evd;
 static struct dofi_event events[REQUESTS];
 static struct fi_domain_attr domain_attr;

@@ -406,7 +406,7 @@ END_TEST
 /* The EP was freed before the event was read, and with it the address handle. */
 START_TEST(an_event_whose_address_handle_is_freed)
 {
-	static _Alignas(16) struct dofi_ud_ah freed;
+	static struct dofi_ud_ah freed;
 	const struct dofi_event event = {.number = DOFI_UD_EVENT_ESTABLISHED,
 					 .ext = DOFI_UD_TYPE_REMOTE_AH + 1,
 					 .conn = {.private_data = &freed, .private_size = 8}};

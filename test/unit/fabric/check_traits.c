@@ -67,6 +67,25 @@ START_TEST(the_end_of_a_key)
 }
 END_TEST
 
+/* Processors that reorder stores do not keep the order of a copy. */
+START_TEST(bytes_of_a_write)
+{
+	static const struct {
+		uint64_t quirks;
+		bool keeps_order, in_order;
+	} cases[] = {
+		{0, true, false},
+		{DOFI_QUIRK_QUEUE_PAIRS, true, false},
+		{DOFI_QUIRK_STORES_IN_ORDER, true, true},
+		{DOFI_QUIRK_STORES_IN_ORDER, false, false},
+		{DOFI_QUIRK_STORES_IN_ORDER | DOFI_QUIRK_QUEUE_PAIRS, false, true},
+	};
+
+	ck_assert(dofi_stores_in_order(cases[_i].quirks, cases[_i].keeps_order) ==
+		  cases[_i].in_order);
+}
+END_TEST
+
 START_TEST(targets_of_a_write)
 {
 	ck_assert(dofi_stores_targets_in_order(&info, DOFI_QUIRK_STREAM));
@@ -133,6 +152,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, order_of_a_write_and_a_send);
 	tcase_add_test(tc, order_of_reads_and_writes);
+	tcase_add_loop_test(tc, bytes_of_a_write, 0, 5);
 	tcase_add_test(tc, targets_of_a_write);
 	tcase_add_test(tc, the_end_of_a_key);
 	tcase_add_test(tc, completion_data);

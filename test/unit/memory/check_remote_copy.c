@@ -326,18 +326,40 @@ START_TEST(the_last_word_lands_last)
 }
 END_TEST
 
-/* The kernel stores a part as a whole. Only the last call stores the last word of the memory. */
-START_TEST(a_word_is_not_split)
+/*
+ * The last word is aligned and comes from one segment: processors and the kernel store no other
+ * word as a whole.
+ */
+START_TEST(the_last_word_is_whole)
 {
-	struct iovec iov = {local, SIZE}, many[17];
+	static const struct {
+		size_t at, size, length; /* of the write and of its last segment */
+		size_t word;             /* 0: the write is one */
+	} cases[] = {
+		{16, 1, 1, 0},  {16, 2, 2, 0},   {16, 4, 4, 0},   {16, 8, 8, 0},
+		{17, 1, 1, 0},  {16, 3, 3, 1},   {16, 6, 6, 2},   {17, 2, 2, 1},
+		{20, 8, 8, 4},  {16, 12, 12, 4}, {16, 13, 13, 1}, {16, 24, 24, 8},
+		{16, 24, 4, 4}, {16, 24, 5, 4},  {16, 24, 1, 1},  {20, 12, 12, 8},
+	};
+	const size_t at = cases[_i].at, size = cases[_i].size, length = cases[_i].length,
+		     word = cases[_i].word;
+	struct iovec iov[] = {{local, size - length}, {local + size - length, length}};
 
-	for (size_t size = 1; size <= 8; size++) {
-		nwritten = 0;
-		ck_assert_int_eq(dofi_remote_write(&process, &iov, 0, there(16), size), 0);
-		ck_assert_uint_eq(nwritten, 1);
-		ck_assert_uint_eq(written[0].nto, 1);
-		is_part(0, 0, 16, size);
-	}
+	ck_assert_int_eq(dofi_remote_write(&process, iov, 0, there(at), size), 0);
+	ck_assert_uint_eq(nwritten, 1);
+	ck_assert_uint_eq(written[0].nto, word ? 2 : 1);
+	is_part(0, 0, at, size - word);
+	if (word)
+		is_part(0, 1, at + size - word, word);
+	ck_assert_mem_eq(shared->memory + at, local, size);
+}
+END_TEST
+
+/* Only the last call stores the last word of the memory. */
+START_TEST(one_call_stores_the_last_word)
+{
+	struct iovec many[17];
+
 	for (size_t i = 0; i < 17; i++)
 		many[i] = (struct iovec){local + 9 * i, 9};
 	nwritten = 0;
@@ -346,8 +368,8 @@ START_TEST(a_word_is_not_split)
 	ck_assert_uint_eq(written[0].nto, 1);
 	is_part(0, 0, 0, (size_t)16 * 9);
 	ck_assert_uint_eq(written[1].nto, 2);
-	is_part(1, 0, (size_t)16 * 9, 1);
-	is_part(1, 1, (size_t)16 * 9 + 1, 8);
+	is_part(1, 0, (size_t)16 * 9, 8);
+	is_part(1, 1, (size_t)16 * 9 + 8, 1);
 }
 END_TEST
 
@@ -760,7 +782,8 @@ int main(void)
 	tcase_add_loop_test(tcase, a_copy_ends_where_it_should, 0, sizeof(ends) / sizeof(ends[0]));
 	tcase_add_test(tcase, pieces);
 	tcase_add_test(tcase, the_last_word_lands_last);
-	tcase_add_test(tcase, a_word_is_not_split);
+	tcase_add_loop_test(tcase, the_last_word_is_whole, 0, 16);
+	tcase_add_test(tcase, one_call_stores_the_last_word);
 	tcase_add_test(tcase, a_number_that_is_used_again);
 	tcase_add_test(tcase, a_child_of_the_process);
 	tcase_add_test(tcase, another_badge);

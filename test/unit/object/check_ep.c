@@ -8,7 +8,7 @@
 
 static struct dofi_ia ia;
 static struct dofi_ep ep = {.obj.ia = &ia};
-static _Alignas(16) struct dofi_srq srq;
+static struct dofi_srq srq;
 
 static const struct {
 	DAT_EP_STATE state;

@@ -326,7 +326,7 @@ END_TEST
 /* --- handles --- */
 
 static union {
-	_Alignas(16) struct dofi_obj obj;
+	struct dofi_obj obj;
 	char room[2 * sizeof(struct dofi_obj)];
 } place;
 

@@ -192,7 +192,7 @@ END_TEST
 /* With the address handle of the peer, as long as it is not freed. */
 START_TEST(an_established_connection_of_datagrams)
 {
-	static _Alignas(16) struct dofi_ud_ah ah = {.number = 77, .private_data = "hello"};
+	static struct dofi_ud_ah ah = {.number = 77, .private_data = "hello"};
 	const DAT_CONNECTION_EVENT_DATA *data = &out.event_data.connect_event_data;
 
 	atomic_store(&ah.obj.magic, DOFI_MAGIC | DOFI_HANDLE_TYPE_AH);
@@ -232,7 +232,7 @@ END_TEST
 /* The consumer gets the bytes and no handle. */
 START_TEST(a_rejected_connection_of_datagrams)
 {
-	static _Alignas(16) struct dofi_ud_ah rejection = {.private_data = "hello"};
+	static struct dofi_ud_ah rejection = {.private_data = "hello"};
 	const DAT_CONNECTION_EVENT_DATA *data = &out.event_data.connect_event_data;
 
 	atomic_store(&rejection.obj.magic, DOFI_MAGIC | DOFI_HANDLE_TYPE_AH);

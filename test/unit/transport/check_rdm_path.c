@@ -32,7 +32,7 @@ static struct dofi_peer peer;
 static struct dofi_chan chan;
 static struct dofi_conn conn;
 static struct dofi_srq srq;
-static _Alignas(16) struct dofi_ep ep;
+static struct dofi_ep ep;
 static struct fi_domain_attr domain_attr = {.cq_data_size = 8};
 static struct fi_info info = {.domain_attr = &domain_attr};
 static _Atomic uint32_t mark;

@@ -23,7 +23,7 @@
 static uint64_t expected_tag = TAG;
 
 static struct dofi_ia ia;
-static _Alignas(16) struct dofi_ep ep;
+static struct dofi_ep ep;
 static struct fi_domain_attr domain_attr = {.cq_data_size = 8};
 static struct fi_info info = {.domain_attr = &domain_attr};
 static struct fi_ops_tagged tagged_ops;

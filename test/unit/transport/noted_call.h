@@ -16,7 +16,7 @@
 #include <rdma/fabric.h>
 
 static struct dofi_ia ia;
-static _Alignas(16) struct dofi_ep ep;
+static struct dofi_ep ep;
 static struct dofi_srq srq;
 static struct dofi_wr *wr;
 static struct fi_domain_attr domain_attr = {.cq_data_size = 8};
