@@ -167,22 +167,15 @@ void dofi_srq_retry(struct dofi_stall *stall)
 		dofi_srq_raise_watermark(srq);
 }
 
-DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			      DAT_DTO_COOKIE cookie)
+static DAT_RETURN post(struct dofi_srq *srq, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+		       DAT_DTO_COOKIE cookie)
 {
-	struct dofi_srq *srq = DOFI_OBJ(handle, SRQ);
 	struct dofi_wr *wr;
 	DAT_RETURN ret;
 
-	if (!srq)
-		return DOFI_BAD_HANDLE(SRQ);
-	if (n < 0 || n > srq->max_iov || (n && !iov))
-		return DOFI_BAD_ARG(2);
-	dofi_lock(&srq->lock);
-	if (srq->outstanding >= srq->max_dtos || !srq->nidle) {
-		dofi_unlock(&srq->lock);
+	dofi_assert_held(&srq->lock);
+	if (srq->outstanding >= srq->max_dtos || !srq->nidle)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
-	}
 	wr = srq->idle[srq->nidle - 1];
 	wr->srq = srq;
 	wr->op = DOFI_OP_SRQ_RECV;
@@ -195,7 +188,30 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 		srq->available++;
 		srq->outstanding++;
 	}
+	return ret;
+}
+
+DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			      DAT_DTO_COOKIE cookie)
+{
+	struct dofi_srq *srq = DOFI_OBJ(handle, SRQ);
+	struct dofi_engine *e;
+	bool alone;
+	DAT_RETURN ret;
+
+	if (!srq)
+		return DOFI_BAD_HANDLE(SRQ);
+	if (n < 0 || n > srq->max_iov || (n && !iov))
+		return DOFI_BAD_ARG(2);
+	e = &srq->obj.ia->engine;
+	alone = srq->obj.ia->quirks & DOFI_QUIRK_MISSED_RECEIVES;
+	if (DOFI_UNLIKELY(alone))
+		dofi_lock(&e->lock); /* nobody reads the completion queue */
+	dofi_lock(&srq->lock);
+	ret = post(srq, n, iov, cookie);
 	dofi_unlock(&srq->lock);
+	if (DOFI_UNLIKELY(alone))
+		dofi_unlock(&e->lock);
 	return ret;
 }
 

@@ -138,6 +138,11 @@ static const struct row {
 		 "its receive when the receive's tag has a mask",
 	 .answer = "completion data name the connection of a message for a shared receive queue, "
 		   "and tags match exactly"},
+	{QUIRK(MISSED_RECEIVES), .provider = "shm", .until = V(1, 19), .fate = "mended in 1.19",
+	 .what = "may keep a message that has no receive yet beside a receive that another thread "
+		 "posts at that moment",
+	 .answer = "receives of a shared receive queue are posted while no thread reads the "
+		   "completion queue"},
 	{QUIRK(UNCHECKED_REGION), .provider = "shm", .from = V(1, 18), .fate = not_mended,
 	 .what = "crashes in fi_enable when it can't make its shared memory",
 	 .answer = "the IA is opened only when /dev/shm takes a file"},

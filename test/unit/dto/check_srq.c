@@ -104,6 +104,7 @@ static struct {
 	const struct dofi_srq *refused;
 	struct dofi_wr *latest;
 	bool gathers; /* receives have bounce buffers */
+	bool alone;   /* no thread could read the completion queue when the latest one came */
 	int given;    /* so many were given back */
 } fabric;
 
@@ -134,6 +135,7 @@ static void close_srq(struct dofi_srq *srq)
 static ssize_t take_receive(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	ck_assert_ptr_eq(wr->srq, srq);
+	fabric.alone = atomic_load(&srq->obj.ia->engine.lock.word) == DOFI_LOCK_TAKEN;
 	fabric.taken += !fabric.answer;
 	fabric.latest = wr;
 	wr->split = fabric.gathers;
@@ -423,6 +425,21 @@ START_TEST(the_counts_tell_the_receives)
 	ck_assert_int_eq(param_of(srq).max_recv_dtos, 3);
 	ck_assert_int_eq(param_of(srq).low_watermark, 0);
 	ck_assert_int_eq(param_of(srq).srq_state, DAT_SRQ_STATE_OPERATIONAL);
+	ok(dofi_srq_free(srq));
+}
+END_TEST
+
+/* A fabric that misses a receive beside a message gets it while no message is read. */
+START_TEST(a_receive_may_need_a_queue_that_nobody_reads)
+{
+	DAT_SRQ_HANDLE srq = new_srq(1, 0);
+
+	ia->quirks = _i ? DOFI_QUIRK_MISSED_RECEIVES : ~DOFI_QUIRK_MISSED_RECEIVES;
+	ok(post(srq));
+	ck_assert(fabric.alone == _i);
+	ret_is(post(srq), DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ));
+	ck_assert_uint_eq(atomic_load(&ia->engine.lock.word), DOFI_LOCK_FREE);
+	ia->quirks = 0;
 	ok(dofi_srq_free(srq));
 }
 END_TEST
@@ -754,6 +771,7 @@ int main(void)
 	tcase_add_loop_test(tcase, numbers_are_different_if_random_ones_are_not, 0, 4);
 	tcase_add_test(tcase, an_srq_of_an_EP_is_not_freed);
 	tcase_add_test(tcase, the_counts_tell_the_receives);
+	tcase_add_loop_test(tcase, a_receive_may_need_a_queue_that_nobody_reads, 0, 2);
 	tcase_add_test(tcase, a_refused_receive_is_not_counted);
 	tcase_add_loop_test(tcase, the_buffer_of_a_receive_is_given_back, 0, 3);
 	tcase_add_test(tcase, receives_wait_for_room);
