@@ -165,6 +165,10 @@ static void park(struct dofi_ia *ia)
  * A consumer that spins on memory must not keep this thread from the message that it spins for.
  * With a short time slice the scheduler (EEVDF, Linux 6.12) runs this thread as soon as it wakes.
  * Other schedulers ignore the request.
+ *
+ * If the program has a real-time priority, this thread has none from here on: beside a real-time
+ * thread that spins, an ordinary one gets a part of the processor, and a second one of the same
+ * priority gets nothing.
  */
 static void ask_for_short_slice(void)
 {
