@@ -17,6 +17,7 @@ dofi_base_sources = \
 	%D%/base/list.h \
 	%D%/base/lock.c %D%/base/lock.h \
 	%D%/base/lock_order.c %D%/base/lock_order.h \
+	%D%/base/last_word.h \
 	%D%/base/log.c %D%/base/log.h \
 	%D%/base/log_fabric.c %D%/base/log_fabric.h \
 	%D%/base/param.c %D%/base/param.def %D%/base/param.h \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dto/parts.h"
 
+#include "base/last_word.h"
 #include "dto/control.h"
 #include "dto/issue.h"
 #include "dto/ring.h"
@@ -11,9 +12,8 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-#define PARTS        64
-#define SEVERED      UINT32_MAX
-#define LARGEST_FLAG 8u
+#define PARTS   64
+#define SEVERED UINT32_MAX
 
 int dofi_parts_init(const struct dofi_ia *ia, struct dofi_ring *parts, const struct dofi_ring *req)
 {
@@ -33,12 +33,9 @@ int dofi_parts_init(const struct dofi_ia *ia, struct dofi_ring *parts, const str
 uint64_t dofi_write_flag_size(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	bool is_virtual = ep->obj.ia->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
-	uint64_t end = (is_virtual ? wr->remote.target : wr->remote.address) + wr->length,
-		 size = LARGEST_FLAG;
 
-	while (size > wr->length || end % size)
-		size /= 2;
-	return size;
+	return dofi_last_word((is_virtual ? wr->remote.target : wr->remote.address) + wr->length,
+			      wr->length);
 }
 
 /*

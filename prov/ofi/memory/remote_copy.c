@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "memory/remote_copy.h"
 
+#include "base/last_word.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +15,6 @@
 #include <unistd.h>
 
 #define SEGMENTS 16 /* of one call */
-#define WORD     8u
 
 /* The page at the address of a process's badge. */
 struct page {
@@ -124,19 +125,6 @@ static size_t cut(const struct iovec *iov, size_t skip, size_t size, struct iove
 }
 
 /*
- * The bytes that the kernel stores last, and by one instruction: an aligned word that comes from
- * one segment, of which `length` bytes are there.
- */
-static size_t last_word(uint64_t end, size_t size, size_t length)
-{
-	size_t word = WORD;
-
-	while (word > size || word > length || end % word)
-		word /= 2;
-	return word;
-}
-
-/*
  * Splits the target into two parts, because the kernel copies in their order: the last word of the
  * memory is stored last. Between two parts the kernel releases the page by an atomic operation, so
  * processors that reorder stores keep that order.
@@ -195,7 +183,8 @@ static int write_chunk(const struct dofi_remote_process *process, struct iovec *
 	struct iovec to[3] = {
 		{(void *)(uintptr_t)(process->badge.address + offsetof(struct page, landing)),
 		 DOFI_BADGE}};
-	size_t word = last ? last_word(address + size, size, parts[n].iov_len) : 0;
+	/* The kernel stores it by one instruction, if it comes from one segment. */
+	size_t word = last ? dofi_last_word(address + size, parts[n].iov_len) : 0;
 	int nto = 1 + split_off(word, to + 1, address, size);
 
 	parts[0] = (struct iovec){bytes, sizeof(bytes)};

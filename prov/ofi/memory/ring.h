@@ -92,24 +92,14 @@ DOFI_SLOW_PATH void dofi_ring_put(struct dofi_ring_writer *w, const struct dofi_
  */
 static inline void dofi_cell_copy(void *to, const void *from, size_t n)
 {
-	uint64_t word;
-
-	if (DOFI_LIKELY(n == sizeof(word))) {
-		memcpy(&word, from, sizeof(word));
-		memcpy(to, &word, sizeof(word));
-	} else if (n == sizeof(uint32_t)) {
-		uint32_t half;
-
-		memcpy(&half, from, sizeof(half));
-		memcpy(to, &half, sizeof(half));
-	} else if (n == sizeof(uint16_t)) {
-		uint16_t quarter;
-
-		memcpy(&quarter, from, sizeof(quarter));
-		memcpy(to, &quarter, sizeof(quarter));
-	} else {
+	if (DOFI_LIKELY(n == 8))
+		memcpy(to, from, 8); /* of a constant size: one load and one store */
+	else if (n == 4)
+		memcpy(to, from, 4);
+	else if (n == 2)
+		memcpy(to, from, 2);
+	else
 		memcpy(to, from, n);
-	}
 }
 
 /* The same with bytes that fit into the cell, which lie in one place. */

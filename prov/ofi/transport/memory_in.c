@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "transport/memory_in.h"
 
+#include "base/last_word.h"
 #include "cm/conn.h"
 #include "dto/control.h"
 #include "dto/control_message.h"
@@ -166,19 +167,9 @@ static void store_word(void *to, const void *from, size_t size)
 		__atomic_store_n((uint8_t *)to, (uint8_t)word, __ATOMIC_RELEASE);
 }
 
-/* The size of the longest aligned word at the end, up to 8 bytes. */
-static size_t last_word(const uint8_t *to, size_t size)
-{
-	size_t word = 8;
-
-	while (word > size || (uintptr_t)(to + size) % word)
-		word /= 2;
-	return word;
-}
-
 void dofi_memory_store(uint8_t *to, const uint8_t *from, size_t size)
 {
-	size_t word = last_word(to, size), before = size - word;
+	size_t word = dofi_last_word((uintptr_t)to + size, size), before = size - word;
 
 	if (before)
 		memcpy(to, from, before);
@@ -189,7 +180,7 @@ static int take_write(struct dofi_memory_path *path, const struct dofi_cell *cel
 {
 	uint8_t *to = dofi_memory_find(path, cell->words[1], cell->words[0], cell->size,
 				       DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
-	uint8_t word[8];
+	uint8_t word[DOFI_LONGEST_WORD];
 	size_t n;
 
 	if (!to || !cell->size)
@@ -197,7 +188,7 @@ static int take_write(struct dofi_memory_path *path, const struct dofi_cell *cel
 	if (cell->flags & DOFI_CELL_LAST &&
 	    !dofi_memory_add_answer(path, &(struct dofi_memory_answer){0}))
 		return -EPROTO;
-	n = last_word(to, cell->size);
+	n = dofi_last_word((uintptr_t)to + cell->size, cell->size);
 	dofi_ring_read(&path->in, cell, 0, to, cell->size - n);
 	dofi_ring_read(&path->in, cell, cell->size - n, word, n);
 	store_word(to + cell->size - n, word, n);
