@@ -7,6 +7,7 @@
 #include "progress/agent.h"
 #include "progress/driver_sleep.h"
 #include "progress/engine_fds.h"
+#include "progress/progress_thread.h"
 #include "progress/stall.h"
 #include "progress/timer.h"
 #include "progress/wait.h"
@@ -25,8 +26,8 @@
 #define POLLS_PER_FULL_ROUND 64
 /* Reads of a mute queue in a round. */
 #define READS_OF_MUTE_QUEUE  32
-/* More than the patience of the progress thread. */
-#define POLLS_PER_RELIEF     2048u
+/* A progress thread that has a processor has left the queue to the consumer by then. */
+#define POLLS_PER_RELIEF     (2 * DOFI_MOST_PATIENCE)
 #define MOST_MISSED          4096u
 #define MOMENT_NS            50000
 

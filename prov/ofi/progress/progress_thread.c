@@ -34,7 +34,6 @@
 
 /* How often it goes on driving although consumers have polled; see more_patience(). */
 #define FIRST_PATIENCE 64
-#define MOST_PATIENCE  1024
 
 /*
  * If an event wakes the driver and the progress thread, the latter waits this long: in most cases
@@ -198,7 +197,7 @@ static uint32_t more_patience(uint32_t patience, uint64_t quiet_ns, uint64_t ran
 		return 0;
 	if (!patience)
 		return FIRST_PATIENCE;
-	return patience < MOST_PATIENCE ? 4 * patience : MOST_PATIENCE;
+	return patience < DOFI_MOST_PATIENCE ? 4 * patience : DOFI_MOST_PATIENCE;
 }
 
 static void *progress_main(void *arg)

@@ -7,6 +7,9 @@
 
 struct dofi_ia;
 
+/* As driver the thread goes on for at most so many calls of consumers. */
+#define DOFI_MOST_PATIENCE 1024u
+
 /* Lets events of the fabric wake the engine, and starts the thread. 0 or -errno. */
 int dofi_progress_start(struct dofi_ia *ia);
 

@@ -416,8 +416,7 @@ static void miss(uint32_t polls)
 	atomic_store(&ia.engine.lock.word, DOFI_LOCK_FREE);
 }
 
-/* The thread that holds the lock may need this processor. A poll that gets the lock ends the row.
- */
+/* The holder of the lock may need this processor. A poll that gets the lock ends the row. */
 START_TEST(polls_that_miss_often_leave_the_processor)
 {
 	miss(MOST_MISSED - 1);
