@@ -266,7 +266,8 @@ static const struct row {
 	 .protocols = {FI_PROTO_SOCK_TCP, FI_PROTO_XNET, FI_PROTO_RXM, FI_PROTO_RXM_TCP,
 		       FI_PROTO_SHM, FI_PROTO_RDMA_CM_IB_RC, FI_PROTO_IWARP},
 	 .what = "stores the bytes of an RDMA write in order",
-	 .answer = "the last bytes of a write are left to the fabric"},
+	 .answer = "the last bytes of a write are left to the fabric where no processor may "
+		   "reorder the stores"},
 	{QUIRK(LONG_WRITES), .provider = "efa",
 	 .what = "has the target read a write of 64 KiB and more from cards that can't write by "
 		 "themselves, and sends shorter ones in packets, which takes longer",
