@@ -919,10 +919,10 @@ made_path_wraps = -Wl,--wrap=dofi_remote_write -Wl,--wrap=dofi_remote_read -Wl,-
 	-Wl,--wrap=dofi_ud_pool_close -Wl,--wrap=dofi_ud_pool_retry \
 	-Wl,--wrap=dofi_ud_answers_retry -Wl,--wrap=dofi_orphans_free_all \
 	-Wl,--wrap=dofi_drain_free_all -Wl,--wrap=dofi_drain_retry -Wl,--wrap=dofi_peers_open \
-	-Wl,--wrap=dofi_peers_close -Wl,--wrap=dofi_async_errors_open \
-	-Wl,--wrap=dofi_async_errors_begin -Wl,--wrap=dofi_async_errors_close \
-	-Wl,--wrap=dofi_async_errors_poll -Wl,--wrap=dofi_shm_cleanup_probe \
-	-Wl,--wrap=dofi_shm_cleanup_init -Wl,--wrap=dofi_shm_repair_open \
+	-Wl,--wrap=dofi_peers_withdraw -Wl,--wrap=dofi_peers_close \
+	-Wl,--wrap=dofi_async_errors_open -Wl,--wrap=dofi_async_errors_begin \
+	-Wl,--wrap=dofi_async_errors_close -Wl,--wrap=dofi_async_errors_poll \
+	-Wl,--wrap=dofi_shm_cleanup_probe -Wl,--wrap=dofi_shm_cleanup_init -Wl,--wrap=dofi_shm_repair_open \
 	-Wl,--wrap=dofi_same_process_hide -Wl,--wrap=dofi_greetings_poll \
 	-Wl,--wrap=dofi_rx_slots_try_more -Wl,--wrap=dofi_mr_close -Wl,--wrap=dofi_peer_of \
 	-Wl,--wrap=dofi_peer_find -Wl,--wrap=dofi_peer_closed -Wl,--wrap=dofi_srq_cancel \

@@ -80,6 +80,10 @@ static const struct row {
 	 .answer =
 		 "rights are checked by the initiator alone, as on tcp; read-only memory can't be "
 		 "registered"},
+	{QUIRK(HALF_RECEIVED), .provider = "efa", .from = V(1, 19), .until = V(2, 1),
+	 .fate = "mended in 2.1",
+	 .what = "crashes when an endpoint is closed that has received a part of a message",
+	 .answer = "if a receive has not come back, the addresses of all peers are removed first"},
 	{QUIRK(UNARMED_QUEUE), .provider = "efa", .from = V(2, 5), .fate = not_mended,
 	 .what = "takes the events of a queue within fi_cq_sread alone: the descriptor of the "
 		 "queue stays readable after the first completion",

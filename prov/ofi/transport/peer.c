@@ -69,6 +69,12 @@ int dofi_peers_open(struct dofi_ia *ia, struct dofi_peers *peers,
 	return fi_av_open(ia->domain, &attr, &peers->av, NULL);
 }
 
+void dofi_peers_withdraw(struct dofi_peers *peers)
+{
+	DOFI_LIST_FOR(node, &peers->list)
+	fi_av_remove(peers->av, &DOFI_CONTAINER(node, struct dofi_peer, link)->addr, 1, 0);
+}
+
 void dofi_peers_close(struct dofi_peers *peers)
 {
 	DOFI_LIST_FOR_SAFE(node, &peers->list)

@@ -74,6 +74,11 @@ struct dofi_peer {
 /* Opens the address vector. 0 or a negative error. */
 int dofi_peers_open(struct dofi_ia *ia, struct dofi_peers *peers,
 		    void (*again)(struct dofi_conn *conn));
+/*
+ * Removes the addresses of all peers, before the endpoint is closed. The fabric frees what it keeps
+ * of their messages.
+ */
+void dofi_peers_withdraw(struct dofi_peers *peers);
 /* Called after the endpoint is closed. */
 void dofi_peers_close(struct dofi_peers *peers);
 

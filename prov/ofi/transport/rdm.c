@@ -60,11 +60,19 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 	return ret;
 }
 
+/* Whether the fabric may have received a part of a message. */
+static bool has_receives(const struct dofi_ia *ia)
+{
+	return !dofi_list_empty(&ia->orphans) || !dofi_list_empty(&ia->drains);
+}
+
 static void rdm_close(struct dofi_ia *ia)
 {
 	struct dofi_rdm *rdm = ia->rdm;
 
 	dofi_shm_repair_close(ia);
+	if (ia->quirks & DOFI_QUIRK_HALF_RECEIVED && has_receives(ia))
+		dofi_peers_withdraw(&rdm->peers);
 	close_endpoint(ia);
 	dofi_ud_pool_close(ia);
 	if (rdm->ctrl_mr)

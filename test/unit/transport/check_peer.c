@@ -290,6 +290,19 @@ START_TEST(a_peer_that_returns_has_its_old_address)
 }
 END_TEST
 
+START_TEST(all_addresses_are_withdrawn)
+{
+	ck_assert_int_eq(meet(0, 7), 0);
+	ck_assert_int_eq(meet(1, 8), 0);
+	dofi_peer_give(&conns[0]);
+	dofi_peer_give(&conns[1]);
+	dofi_peers_withdraw(&peers);
+	ck_assert_int_eq(fabric.removed, 2);
+	ck_assert_uint_eq(fabric.last, 8);
+	ck_assert_int_eq(fabric.closed, 0);
+}
+END_TEST
+
 START_TEST(an_unused_entry_is_replaced)
 {
 	ck_assert_int_eq(meet(0, 7), 0);
@@ -754,6 +767,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, one_address_for_all_connections);
 	tcase_add_test(tc, a_peer_that_returns_has_its_old_address);
+	tcase_add_test(tc, all_addresses_are_withdrawn);
 	tcase_add_test(tc, an_unused_entry_is_replaced);
 	tcase_add_loop_test(tc, an_entry_whose_messages_are_awaited_remains, 0, 2);
 	tcase_add_test(tc, the_entry_of_a_sender_remains_for_a_while);

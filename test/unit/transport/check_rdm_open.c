@@ -142,6 +142,7 @@ PART(dofi_drain_retry, "drains-again")
 
 int __wrap_dofi_peers_open(struct dofi_ia *of, struct dofi_peers *peers,
 			   void (*again)(struct dofi_conn *conn));
+void __wrap_dofi_peers_withdraw(struct dofi_peers *peers);
 void __wrap_dofi_peers_close(struct dofi_peers *peers);
 int __wrap_dofi_async_errors_open(struct dofi_ia *of, struct dofi_async_errors *events);
 int __wrap_dofi_async_errors_begin(struct dofi_ia *of, struct dofi_async_errors *events);
@@ -164,6 +165,12 @@ int __wrap_dofi_peers_open(struct dofi_ia *of, struct dofi_peers *peers,
 	ck_assert_ptr_eq((void *)again, (void *)dofi_greeting_again);
 	peers->av = &av;
 	return step("peers");
+}
+
+void __wrap_dofi_peers_withdraw(struct dofi_peers *peers)
+{
+	ck_assert_ptr_eq(peers->av, &av);
+	step("withdraw");
 }
 
 void __wrap_dofi_peers_close(struct dofi_peers *peers)
@@ -329,6 +336,8 @@ static void setup(void)
 	ia.domain = &domain;
 	ia.cq = &cq;
 	ia.trans = &dofi_trans_rdm;
+	dofi_list_init(&ia.orphans);
+	dofi_list_init(&ia.drains);
 }
 
 static void set_up_open(void)
@@ -377,6 +386,27 @@ START_TEST(the_registration_of_the_control_buffers_is_closed)
 	ia.trans->close(&ia);
 	expect("repair-close close errors-close pool-close mr-close orphans drains peers-close "
 	       "cleanup-fini");
+}
+END_TEST
+
+/* The fabric frees it with the address of its sender, and crashes if it is closed before. */
+START_TEST(the_sender_of_a_half_received_message_goes_first)
+{
+	struct dofi_list one;
+
+	ia.quirks = _i & 1 ? DOFI_QUIRK_HALF_RECEIVED : ~DOFI_QUIRK_HALF_RECEIVED;
+	ck_assert_int_eq(ia.trans->open(&ia, name, &name_size), 0);
+	if (_i & 2)
+		dofi_list_add_tail(&ia.orphans, &one);
+	if (_i & 4)
+		dofi_list_add_tail(&ia.drains, &one);
+	nsteps = 0;
+	ia.trans->close(&ia);
+	if (_i == 3 || _i == 5)
+		expect("repair-close withdraw close errors-close pool-close orphans drains "
+		       "peers-close cleanup-fini");
+	else
+		expect(CLOSE);
 }
 END_TEST
 
@@ -541,6 +571,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, the_steps_of_open_and_close);
 	tcase_add_test(tc, the_registration_of_the_control_buffers_is_closed);
+	tcase_add_loop_test(tc, the_sender_of_a_half_received_message_goes_first, 0, 6);
 	tcase_add_test(tc, only_unchecked_regions_are_probed);
 	tcase_add_loop_test(tc, a_step_of_the_opening_fails, 0, 11);
 	tcase_add_test(tc, an_opening_without_memory);
