@@ -10,6 +10,7 @@
 #include "cm/channel_send.h"
 #include "cm/channel_dial.h"
 #include "cm/wire.h"
+#include "fabric/quirks.h"
 #include "object/ia.h"
 #include "object/transport.h"
 
@@ -160,6 +161,19 @@ static bool is_proof(const struct dofi_chan *chan, const uint8_t *body, size_t s
 
 /* --- DETAILS --- */
 
+#define OLD_MARK "@1.17"
+
+/*
+ * Both sides have to have the same name. An old provider that does not understand later ones has a
+ * mark behind its name.
+ */
+static void name_provider(const struct dofi_ia *ia, char name[DOFI_PROVIDER_SIZE])
+{
+	const char *mark = ia->quirks & DOFI_QUIRK_OLD_MESSAGES ? OLD_MARK : "";
+
+	snprintf(name, DOFI_PROVIDER_SIZE, "%s%s", ia->info->fabric_attr->prov_name, mark);
+}
+
 static void put_details(struct dofi_chan *chan)
 {
 	const struct dofi_ia *ia = chan->ia;
@@ -177,8 +191,7 @@ static void put_details(struct dofi_chan *chan)
 
 	memcpy(details.uuid, ia->cm.uuid, sizeof(details.uuid));
 	memcpy(details.fabric_name, ia->fabric_name, ia->fabric_name_size);
-	snprintf(details.provider, sizeof(details.provider), "%s",
-		 ia->info->fabric_attr->prov_name);
+	name_provider(ia, details.provider);
 	dofi_chan_put_sealed(chan, frame, dofi_wire_put_details(frame, &details));
 }
 
@@ -195,15 +208,17 @@ static void begin_details(struct dofi_chan *chan)
 static bool agreeable(const struct dofi_chan *chan, const uint8_t *body, size_t size,
 		      struct dofi_details *details_p, char *why, size_t why_size)
 {
-	const char *provider = chan->ia->info->fabric_attr->prov_name;
+	char provider[DOFI_PROVIDER_SIZE];
 
+	name_provider(chan->ia, provider);
 	if (!dofi_wire_get_details(body, size, details_p))
 		snprintf(why, why_size, "its details are malformed");
-	else if (strncmp(details_p->provider, provider, sizeof(details_p->provider) - 1))
-		snprintf(why, why_size,
-			 "it uses the libfabric provider %s, we use %s; choose one for both with "
-			 "DAT_OFI_PROVIDER",
-			 details_p->provider, provider);
+	else if (strcmp(details_p->provider, provider))
+		snprintf(why, why_size, "it uses the libfabric provider %s, we use %s; %s",
+			 details_p->provider, provider,
+			 strstr(provider, OLD_MARK) || strstr(details_p->provider, OLD_MARK)
+				 ? "both hosts need libfabric 1.18 or later, or another provider"
+				 : "choose one for both with DAT_OFI_PROVIDER");
 	else if (details_p->transport != chan->ia->trans->id)
 		snprintf(why, why_size,
 			 "it uses another transport than ours, %s; choose one for both with "

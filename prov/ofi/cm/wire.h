@@ -135,9 +135,12 @@ struct dofi_hello {
 	uint8_t key_id[DOFI_KEY_ID_SIZE]; /* 0: auth=none */
 };
 
+#define DOFI_PROVIDER_SIZE 32u
+
 struct dofi_details {
-	uint8_t uuid[16];             /* of the IA; made at dat_ia_open */
-	char provider[32];            /* libfabric provider; both ends must agree */
+	uint8_t uuid[16]; /* of the IA; made at dat_ia_open */
+	/* of libfabric, with a mark for an old one (handshake.c); both ends must agree */
+	char provider[DOFI_PROVIDER_SIZE];
 	uint8_t transport;            /* enum of transport.h; both ends must agree */
 	struct sockaddr_storage addr; /* the IA's address */
 	uint32_t fabric_name_size;

@@ -170,6 +170,10 @@ static const struct row {
 	 .fate = not_mended, .what = dead_locks_do, .answer = dead_locks_get},
 
 	/* --- rxm, rxd, psm3 --- */
+	{QUIRK(OLD_MESSAGES), .provider = "tcp;ofi_rxm", .until = V(1, 18),
+	 .fate = "changed in 1.18",
+	 .what = "has messages of another form than later releases, which drop them",
+	 .answer = "peers with 1.18 or later are refused"},
 	{QUIRK(SPLIT_MESSAGES), .protocols = {FI_PROTO_RXM}, .from = V(2, 0), .until = V(2, 7),
 	 .fate = "mended in 2.7",
 	 .what = "crashes the receiver of a message of 16 to 128 KiB when the connection below "

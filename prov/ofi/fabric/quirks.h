@@ -62,6 +62,7 @@ struct fi_info;
 #define DOFI_QUIRK_GONE_SENDERS       DOFI_QUIRK_BIT(53)
 #define DOFI_QUIRK_MISSED_RECEIVES    DOFI_QUIRK_BIT(54)
 #define DOFI_QUIRK_HALF_RECEIVED      DOFI_QUIRK_BIT(55)
+#define DOFI_QUIRK_OLD_MESSAGES       DOFI_QUIRK_BIT(56)
 
 /* --- traits that no attribute of libfabric reports --- */
 
@@ -96,7 +97,7 @@ struct fi_info;
 #define DOFI_QUIRK_LONG_WRITES        DOFI_QUIRK_BIT(46)
 
 /* The number of bits. */
-#define DOFI_QUIRKS                   56
+#define DOFI_QUIRKS                   57
 
 /* The quirks of this fabric with the running release of libfabric: bits of DOFI_QUIRK_*. */
 uint64_t dofi_quirks_of(const struct fi_info *info);

@@ -17,6 +17,7 @@
 #include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/cm/connect.h"
 #include "../../../prov/ofi/cm/stranger.h"
+#include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/progress/engine_fds.h"
@@ -361,6 +362,27 @@ START_TEST(two_ias_of_different_fabrics_refuse_each_other)
 }
 END_TEST
 
+/* A release of the provider that does not understand later ones meets one of these, or its like. */
+START_TEST(releases_that_do_not_understand_each_other)
+{
+	static char rxm[] = "tcp;ofi_rxm";
+
+	fabric_attr[DIALS].prov_name = fabric_attr[ACCEPTS].prov_name = rxm;
+	ias[DIALS].quirks = _i & 1 ? DOFI_QUIRK_OLD_MESSAGES : 0;
+	ias[ACCEPTS].quirks = _i & 2 ? DOFI_QUIRK_OLD_MESSAGES : 0;
+	meet();
+	if (_i == 0 || _i == 3) {
+		expect_states(DOFI_CHAN_UP, DOFI_CHAN_UP);
+		return;
+	}
+	expect_states(DOFI_CHAN_DEAD, DOFI_CHAN_DEAD);
+	assert_said("it uses the libfabric provider tcp;ofi_rxm@1.17, we use tcp;ofi_rxm; both "
+		    "hosts need libfabric 1.18 or later, or another provider");
+	assert_said("it uses the libfabric provider tcp;ofi_rxm, we use tcp;ofi_rxm@1.17; both "
+		    "hosts need libfabric 1.18 or later, or another provider");
+}
+END_TEST
+
 /* The message has room for 31 bytes of the name. */
 START_TEST(providers_with_long_names_agree)
 {
@@ -649,6 +671,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_wrong_proof_is_refused, 0, SIDES);
 	tcase_add_loop_test(tcase, details_with_a_wrong_seal_are_refused, 0, 2);
 	tcase_add_test(tcase, details_that_are_malformed_are_refused);
+	tcase_add_loop_test(tcase, releases_that_do_not_understand_each_other, 0, 4);
 	tcase_add_loop_test(tcase, providers_with_long_names_agree, 0, 2);
 	tcase_add_test(tcase, a_handshake_after_another_dial_begins_anew);
 	tcase_add_loop_test(tcase, without_a_session_there_is_no_handshake, 0, SIDES);
