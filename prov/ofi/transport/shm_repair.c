@@ -44,6 +44,7 @@ struct dofi_shm_peer {
 /* The state of our region when its lock or an entry was first found held. */
 struct suspicion {
 	bool noted;
+	bool out; /* all threads had left their places at the last look */
 	uint64_t progress;
 	struct dofi_live_threads threads;
 	struct dofi_shm_claim claims[MAX_CLAIMS];
@@ -301,7 +302,20 @@ static bool all_claimed(struct suspicion *s)
 	return n;
 }
 
-/* Only threads that ran when the peer died matter, so they are recorded once. */
+/*
+ * Only threads that ran when the peer died matter, so they are recorded once. Before 2.5 a thread
+ * claims an entry and then waits for the lock of its endpoint, perhaps asleep. The thread that has
+ * the lock is not out, but it may leave during a look. So two looks have to agree.
+ */
+static bool may_be_claimed_by_living(struct dofi_shm_repair *r)
+{
+	struct suspicion *s = &r->suspicion;
+	bool were_out = s->out;
+
+	s->out = s->noted && dofi_live_threads_are_out(&s->threads);
+	return all_claimed(s) && !(were_out && s->out);
+}
+
 static void look_at_claims(struct dofi_shm_repair *r)
 {
 	struct suspicion *s = &r->suspicion;
@@ -309,8 +323,9 @@ static void look_at_claims(struct dofi_shm_repair *r)
 	if (!s->noted) {
 		s->nclaims = dofi_shm_claims(&r->own, s->claims, MAX_CLAIMS);
 		s->noted = !s->nclaims || note_threads(r, &s->threads);
+		s->out = false;
 	}
-	if (all_claimed(s) && (!s->noted || !dofi_live_threads_are_out(&s->threads)))
+	if (may_be_claimed_by_living(r))
 		return;
 	for (size_t i = 0; i < s->nclaims; i++)
 		dofi_shm_discard(&s->claims[i]);

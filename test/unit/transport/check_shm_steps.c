@@ -26,6 +26,7 @@ static uint64_t progress, progress_later; /* the second while threads are looked
 static bool refill_ret, busy;             /* busy: the region of `busy_one` waits for an answer */
 static const struct dofi_shm_map *busy_one;
 static size_t nclaims, nclaim_calls, nclaimed, ndiscarded;
+static bool committed_meanwhile; /* while threads are looked at */
 static void *discarded[MAX_CLAIMS];
 static bool settle_ret;
 static int settles;
@@ -206,6 +207,8 @@ bool __wrap_dofi_live_threads_note(struct dofi_live_threads *threads, const pid_
 bool __wrap_dofi_live_threads_are_out(const struct dofi_live_threads *threads)
 {
 	ck_assert(threads == &r->suspicion.threads || threads == &r->waiters);
+	if (committed_meanwhile)
+		nclaimed = 0;
 	return out_ret;
 }
 
@@ -473,6 +476,13 @@ START_TEST(claims_of_the_dead)
 	ck_assert_uint_eq(r->suspicion.nclaims, 3);
 	out_ret = true;
 	look_at_claims(r);
+	ck_assert_uint_eq(ndiscarded, 0);
+	out_ret = false; /* one had slept with a claim */
+	look_at_claims(r);
+	out_ret = true;
+	look_at_claims(r);
+	ck_assert_uint_eq(ndiscarded, 0);
+	look_at_claims(r);
 	ck_assert_uint_eq(ndiscarded, 3);
 	for (size_t i = 0; i < 3; i++)
 		ck_assert_ptr_eq(discarded[i], &r->suspicion.claims[i]);
@@ -488,12 +498,28 @@ START_TEST(claims_that_end_meanwhile)
 	out_ret = true;
 	r->claims_suspect = true;
 	look_at_claims(r);
+	look_at_claims(r);
 	ck_assert_uint_eq(ndiscarded, 1);
 	ck_assert_ptr_eq(discarded[0], &r->suspicion.claims[1]);
 	nclaimed = 0;
 	look_at_claims(r);
 	ck_assert_uint_eq(ndiscarded, 1);
 	ck_assert(!r->claims_suspect);
+}
+END_TEST
+
+/* A thread finishes its command and leaves while the threads are looked at. */
+START_TEST(claims_that_end_during_the_look)
+{
+	nclaims = nclaimed = 3;
+	r->claims_suspect = true;
+	look_at_claims(r);
+	out_ret = true;
+	look_at_claims(r);
+	committed_meanwhile = true;
+	look_at_claims(r);
+	ck_assert_uint_eq(ndiscarded, 0);
+	ck_assert(!r->claims_suspect && !r->suspicion.noted);
 }
 END_TEST
 
@@ -519,6 +545,7 @@ START_TEST(as_many_claims_as_there_is_room_for)
 	nclaims = nclaimed = MAX_CLAIMS - (size_t)_i;
 	out_ret = true;
 	r->claims_suspect = true;
+	look_at_claims(r);
 	look_at_claims(r);
 	ck_assert_uint_eq(ndiscarded, nclaims);
 	ck_assert_int_eq(r->claims_suspect, !_i);
@@ -679,6 +706,9 @@ START_TEST(the_order_of_a_repair)
 	ck_assert_int_eq(refill_calls, 0);
 	out_ret = true;
 	tries = 0;
+	ck_assert(step(r));
+	ck_assert(r->claims_suspect);
+	ck_assert_int_eq(refill_calls, 0);
 	ck_assert(step(r));
 	ck_assert(!r->claims_suspect);
 	ck_assert_uint_eq(r->refills, 1);
@@ -1089,6 +1119,7 @@ int main(void)
 	tcase_add_test(tcase, no_claims);
 	tcase_add_test(tcase, claims_of_the_dead);
 	tcase_add_test(tcase, claims_that_end_meanwhile);
+	tcase_add_test(tcase, claims_that_end_during_the_look);
 	tcase_add_test(tcase, claims_while_threads_cannot_be_read);
 	tcase_add_loop_test(tcase, as_many_claims_as_there_is_room_for, 0, 2);
 	tcase_add_test(tcase, everybody_is_idle);
