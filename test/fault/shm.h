@@ -15,9 +15,8 @@ static inline bool fault_dead_keep_locks(void)
 {
 	uint32_t version = FI_VERSION(FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
 
-	return fault_fabric_is_shm() && (fault_fabric_is_sham() || (version != FI_VERSION(1, 17) &&
-								    version != FI_VERSION(2, 1) &&
-								    version != FI_VERSION(2, 6)));
+	return fault_fabric_is_shm() && (fault_fabric_is_sham() || version < FI_VERSION(1, 17) ||
+					 version > FI_VERSION(2, 6));
 }
 
 #endif

@@ -16,12 +16,6 @@
 
 static const char not_mended[] = "not mended in 2.6.0";
 
-static const char dead_locks_do[] =
-	"leaves locks taken and entries of queues half filled when a process is killed, and peers "
-	"wait for these for ever";
-static const char dead_locks_get[] =
-	"a thread waits for the death of peers, releases their locks and passes over their entries";
-
 static const char late_messages_do[] =
 	"keeps a message that finds no receive, so that a message for a shared receive queue may "
 	"complete after later writes";
@@ -162,12 +156,12 @@ static const struct row {
 	 .answer = "the address of a peer stays for a minute after its last connection, or until "
 		   "its IA is closed"},
 	/* Only releases whose memory layout transport/shm_layout.c knows. */
-	{QUIRK(DEAD_LOCKS), .provider = "shm", .from = V(1, 17), .until = V(1, 18),
-	 .fate = not_mended, .what = dead_locks_do, .answer = dead_locks_get},
-	{QUIRK(DEAD_LOCKS), .provider = "shm", .from = V(2, 1), .until = V(2, 2),
-	 .fate = not_mended, .what = dead_locks_do, .answer = dead_locks_get},
-	{QUIRK(DEAD_LOCKS), .provider = "shm", .from = V(2, 6), .until = V(2, 7),
-	 .fate = not_mended, .what = dead_locks_do, .answer = dead_locks_get},
+	{QUIRK(DEAD_LOCKS), .provider = "shm", .from = V(1, 17), .until = V(2, 7),
+	 .fate = not_mended,
+	 .what = "leaves locks taken and entries of queues half filled when a process is killed, "
+		 "and peers wait for these for ever",
+	 .answer = "a thread waits for the death of peers, releases their locks and passes over "
+		   "their entries"},
 
 	/* --- rxm, rxd, psm3 --- */
 	{QUIRK(OLD_MESSAGES), .provider = "tcp;ofi_rxm", .until = V(1, 18),

@@ -11,16 +11,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct command {
-	uint8_t head[9];
-	uint8_t protocol, flags, pad;
-	int16_t from, to; /* numbers of the peers */
-	uint8_t more[32];
-	uint64_t context;
-};
-_Static_assert(offsetof(struct command, context) == 48, "as libfabric has it");
-
 enum { COMMAND_FAILED = 1 << 2, COMMAND_COMES_BACK = 1 << 3 };
+
+/* The number of the peer that has the command. */
+static int16_t peer_of(const struct dofi_shm_layout *l, const char *command)
+{
+	int16_t peer;
+
+	memcpy(&peer, command + l->command.to, sizeof(peer));
+	return peer;
+}
+
+static uint64_t context_of(const struct dofi_shm_layout *l, const char *command)
+{
+	uint64_t context;
+
+	memcpy(&context, command + l->command.context, sizeof(context));
+	return context;
+}
+
+static bool comes_back(const struct dofi_shm_layout *l, const char *command)
+{
+	return !l->command.flags || command[l->command.flags] & COMMAND_COMES_BACK;
+}
+
+static void mark_failed(const struct dofi_shm_layout *l, char *command)
+{
+	int64_t status = l->failure;
+
+	if (l->command.flags)
+		command[l->command.flags] |= COMMAND_FAILED;
+	else
+		memcpy(command + l->command.status, &status, sizeof(status));
+}
 
 /* Commands that are free in the pool are not under way. */
 static void strike_free(const struct dofi_shm_pool *pool, bool *under_way)
@@ -37,13 +60,13 @@ static void strike_free(const struct dofi_shm_pool *pool, bool *under_way)
 static void strike_returned(const struct dofi_shm_map *own, const struct dofi_shm_pool *pool,
 			    bool *under_way)
 {
-	struct dofi_shm_queue *queue = dofi_shm_place(own, own->layout->ret_queue);
-	int64_t put = atomic_load(&queue->put);
+	struct dofi_shm_queue queue = dofi_shm_ret_queue(own);
+	int64_t put = atomic_load(queue.put);
 	uint64_t first = dofi_shm_number_at(own, own->layout->base) +
 			 (uint64_t)((const char *)pool - own->base) + pool->first;
 
-	for (int64_t i = atomic_load(&queue->taken); i < put && put - i <= queue->size; i++) {
-		const struct dofi_shm_entry *entry = dofi_shm_entry_at(queue, i, DOFI_SHM_RET_SIZE);
+	for (int64_t i = atomic_load(queue.taken); i < put && put - i <= queue.size; i++) {
+		const struct dofi_shm_entry *entry = dofi_shm_entry_at(&queue, i);
 		uint64_t index = (entry->content[0] - first) / pool->buffer_size;
 
 		if (index < pool->size)
@@ -74,46 +97,47 @@ ssize_t dofi_shm_commands(const struct dofi_shm_map *own, const struct dofi_shm_
 	strike_free(pool, under_way);
 	strike_returned(own, pool, under_way);
 	for (size_t i = 0; i < pool->size && n < max; i++) {
-		struct command *command =
-			(void *)((char *)pool + pool->first + i * pool->buffer_size);
+		char *command = (char *)pool + pool->first + i * pool->buffer_size;
+		int16_t peer = peer_of(own->layout, command);
 
-		if (under_way[i] && command->to >= 0 && (size_t)command->to < DOFI_SHM_MAX_PEERS &&
-		    is_it[command->to] && command->flags & COMMAND_COMES_BACK)
-			commands[n++] = (struct dofi_shm_command){command, command->context};
+		if (under_way[i] && peer >= 0 && (size_t)peer < DOFI_SHM_MAX_PEERS && is_it[peer] &&
+		    comes_back(own->layout, command))
+			commands[n++] = (struct dofi_shm_command){command,
+								  context_of(own->layout, command)};
 	}
 	free(under_way);
 	return (ssize_t)n;
 }
 
 /* Claims an entry of the queue, as a peer does; NULL: the queue is full. */
-static struct dofi_shm_entry *claim(struct dofi_shm_queue *queue, size_t size, int64_t *position_p)
+static struct dofi_shm_entry *claim(struct dofi_shm_queue queue, int64_t *position_p)
 {
-	int64_t position = atomic_load(&queue->put);
+	int64_t position = atomic_load(queue.put);
 
 	for (;;) {
-		struct dofi_shm_entry *entry = dofi_shm_entry_at(queue, position, size);
+		struct dofi_shm_entry *entry = dofi_shm_entry_at(&queue, position);
 
 		if (atomic_load(&entry->sequence) < position)
 			return NULL;
 		/* If a peer was faster, this stores where the queue is by now. */
-		if (atomic_compare_exchange_weak(&queue->put, &position, position + 1)) {
+		if (atomic_compare_exchange_weak(queue.put, &position, position + 1)) {
 			*position_p = position;
 			return entry;
 		}
 	}
 }
 
-static void give_back(const struct dofi_shm_map *own, struct command *command)
+static void give_back(const struct dofi_shm_map *own, char *command)
 {
 	struct dofi_shm_entry *entry;
 	int64_t position;
 
-	entry = claim(dofi_shm_place(own, own->layout->ret_queue), DOFI_SHM_RET_SIZE, &position);
+	entry = claim(dofi_shm_ret_queue(own), &position);
 	if (!entry)
 		return;
-	command->flags |= COMMAND_FAILED;
-	entry->content[0] = dofi_shm_number_at(own, own->layout->base) +
-			    (uint64_t)((char *)command - own->base);
+	mark_failed(own->layout, command);
+	entry->content[0] =
+		dofi_shm_number_at(own, own->layout->base) + (uint64_t)(command - own->base);
 	atomic_store(&entry->sequence, position + 1);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Layout 10: commands that need an answer are memory of the initiator's. To give one back, the
+ * 2.5 and later: commands that need an answer are memory of the initiator's. To give one back, the
  * target puts it into a second queue in the initiator's region. That queue is of the same kind as
  * the first (shm_queue.h).
  */

@@ -16,58 +16,162 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DIR_PATH  DOFI_SHM_DIR "/"
-#define HEAD_SIZE 192u
+#define DIR_PATH    DOFI_SHM_DIR "/"
+#define HEAD_SIZE   192u
+
+/* Sizes of buffers, with all releases. */
+#define INJECT_SIZE 4096u
+#define SAR_SIZE    32768u
 
 /* --- the layouts --- */
 
+/* Queues of 1.18 and 1.19, and those of later releases. */
+#define OLD_QUEUE                                                \
+	{                                                        \
+		.size = 0, .put = 8, .taken = 80, .entries = 160 \
+	}
+#define NEW_QUEUE                                                  \
+	{                                                          \
+		.size = 128, .put = 0, .taken = 64, .entries = 192 \
+	}
+
 static const struct dofi_shm_layout layouts[] = {
+	/* 1.17 */
 	{.number = 4,
 	 .pid = 4,
 	 .lock = 24,
-	 .total_size = 40,
-	 .cmd_queue = 64,
-	 .inject_pool = 80,
-	 .sar_pool = 88,
-	 .resp_ring = 72,
 	 .signal = 28,
+	 .map = 32,
+	 .total_size = 40,
 	 .cmd_count = 48,
 	 .sar_count = 56,
+	 .cmd_queue = 64,
+	 .resp_ring = 72,
+	 .inject_pool = 80,
+	 .sar_pool = 88,
+	 .cmd_size = 256,
+	 .peer_size = 280,
+	 .failure = -EIO},
+	/* 1.18 */
+	{.number = 4,
+	 .pid = 4,
+	 .lock = 24,
+	 .signal = 28,
 	 .map = 32,
-	 .cmd_size = 256},
+	 .total_size = 40,
+	 .cmd_queue = 48,
+	 .resp_ring = 56,
+	 .inject_pool = 64,
+	 .sar_pool = 72,
+	 .queue = OLD_QUEUE,
+	 .cmd_size = 528,
+	 .peer_size = 280,
+	 .failure = -EIO},
+	/* 1.19 */
+	{.number = 5,
+	 .pid = 4,
+	 .lock = 24,
+	 .map = 32,
+	 .total_size = 40,
+	 .cmd_queue = 48,
+	 .resp_ring = 56,
+	 .inject_pool = 64,
+	 .sar_pool = 72,
+	 .queue = OLD_QUEUE,
+	 .cmd_size = 528,
+	 .peer_size = 280,
+	 .failure = -EIO},
+	/* 1.20 */
+	{.number = 6,
+	 .pid = 4,
+	 .lock = 64,
+	 .map = 72,
+	 .total_size = 80,
+	 .cmd_queue = 88,
+	 .resp_ring = 96,
+	 .inject_pool = 104,
+	 .sar_pool = 112,
+	 .queue = NEW_QUEUE,
+	 .cmd_size = 576,
+	 .peer_size = 280,
+	 .failure = -EIO},
+	/* 1.21 and 1.22. 1.21.0 has negative statuses, the library takes both. */
+	{.number = 7,
+	 .pid = 4,
+	 .lock = 56,
+	 .map = 64,
+	 .total_size = 72,
+	 .cmd_queue = 80,
+	 .resp_ring = 88,
+	 .inject_pool = 96,
+	 .sar_pool = 104,
+	 .queue = NEW_QUEUE,
+	 .cmd_size = 576,
+	 .peer_size = 280,
+	 .failure = EIO},
+	/* 2.0 to 2.4 */
 	{.number = 8,
 	 .pid = 4,
 	 .lock = 56,
+	 .map = 64,
 	 .total_size = 72,
 	 .cmd_queue = 80,
+	 .resp_ring = 88,
 	 .inject_pool = 96,
 	 .sar_pool = 104,
-	 .resp_ring = 88,
-	 .map = 64,
-	 .cmd_size = 576},
+	 .queue = NEW_QUEUE,
+	 .cmd_size = 576,
+	 .peer_size = 288,
+	 .failure = EIO},
+	/* 2.5.0 */
+	{.number = 9,
+	 .pid = 40,
+	 .base = 48,
+	 .total_size = 56,
+	 .cmd_queue = 64,
+	 .cmd_stack = 72,
+	 .ret_queue = 88,
+	 .sar_pool = 96,
+	 .peers = 104,
+	 .queue = NEW_QUEUE,
+	 .cmd_size = 512,
+	 .command = {.size = 488, .context = 8, .status = 32, .to = 58},
+	 .peer_size = 64,
+	 .failure = -EIO},
+	/* 2.5.1 */
 	{.number = 10,
 	 .pid = 40,
-	 .lock = 64,
+	 .base = 48,
 	 .total_size = 56,
 	 .cmd_queue = 128,
-	 .inject_pool = 136,
+	 .cmd_stack = 136,
+	 .ret_queue = 152,
 	 .sar_pool = 160,
+	 .peers = 168,
+	 .queue = NEW_QUEUE,
+	 .cmd_size = 384,
+	 .command = {.size = 360, .context = 8, .status = 32, .to = 58},
+	 .peer_size = 64,
+	 .failure = -EIO},
+	/* 2.6 */
+	{.number = 10,
+	 .pid = 40,
 	 .base = 48,
+	 .total_size = 56,
+	 .lock = 64,
+	 .cmd_queue = 128,
+	 .inject_pool = 136,
 	 .cmd_stack = 144,
 	 .ret_queue = 152,
+	 .sar_pool = 160,
 	 .peers = 168,
-	 .cmd_size = 384},
+	 .queue = NEW_QUEUE,
+	 .cmd_size = 384,
+	 .command = {.size = 368, .flags = 10, .to = 14, .context = 48},
+	 .peer_size = 64},
 };
 
 /* --- mapping --- */
-
-static const struct dofi_shm_layout *layout_of(const char *base)
-{
-	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
-		if (layouts[i].number == (uint8_t)base[0])
-			return &layouts[i];
-	return NULL;
-}
 
 static bool leads_inside(const struct dofi_shm_map *region, uint16_t offset)
 {
@@ -76,15 +180,38 @@ static bool leads_inside(const struct dofi_shm_map *region, uint16_t offset)
 			   !(dofi_shm_number_at(region, offset) % sizeof(uint64_t)));
 }
 
+static bool is_pool(const struct dofi_shm_map *region, uint16_t offset, size_t buffer_size)
+{
+	return !offset || (leads_inside(region, offset) &&
+			   ((struct dofi_shm_pool *)dofi_shm_place(region, offset))->buffer_size ==
+				   buffer_size);
+}
+
+/*
+ * Two layouts with the same number have their pools at different places, or buffers of another
+ * size.
+ */
 static bool is_sound(const struct dofi_shm_map *region)
 {
 	const struct dofi_shm_layout *l = region->layout;
 
 	return dofi_shm_number_at(region, l->total_size) <= region->size &&
-	       leads_inside(region, l->cmd_queue) && leads_inside(region, l->inject_pool) &&
-	       leads_inside(region, l->sar_pool) && leads_inside(region, l->resp_ring) &&
-	       leads_inside(region, l->cmd_stack) && leads_inside(region, l->ret_queue) &&
-	       leads_inside(region, l->peers);
+	       leads_inside(region, l->cmd_queue) && leads_inside(region, l->resp_ring) &&
+	       leads_inside(region, l->ret_queue) && leads_inside(region, l->peers) &&
+	       is_pool(region, l->inject_pool, INJECT_SIZE) &&
+	       is_pool(region, l->sar_pool, SAR_SIZE) &&
+	       is_pool(region, l->cmd_stack, l->command.size);
+}
+
+/* Finds the layout of a region. */
+static bool has_layout(struct dofi_shm_map *region)
+{
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		region->layout = &layouts[i];
+		if (layouts[i].number == (uint8_t)region->base[0] && is_sound(region))
+			return true;
+	}
+	return false;
 }
 
 static const char *file_name(const char *address)
@@ -110,8 +237,7 @@ static int map_file(struct dofi_shm_map *region, int fd)
 		region->base = NULL;
 		return -errno;
 	}
-	region->layout = layout_of(region->base);
-	if (!region->layout || !is_sound(region))
+	if (!has_layout(region))
 		return -EPROTO;
 	region->pid = *(const int *)dofi_shm_at(region, region->layout->pid);
 	return region->pid > 0 ? 0 : -EPROTO;
@@ -157,7 +283,7 @@ static pthread_spinlock_t *lock_of(const struct dofi_shm_map *region)
 
 bool dofi_shm_trylock(const struct dofi_shm_map *region)
 {
-	return !pthread_spin_trylock(lock_of(region));
+	return !region->layout->lock || !pthread_spin_trylock(lock_of(region));
 }
 
 void dofi_shm_take_over(const struct dofi_shm_map *region)
@@ -168,5 +294,6 @@ void dofi_shm_take_over(const struct dofi_shm_map *region)
 
 void dofi_shm_unlock(const struct dofi_shm_map *region)
 {
-	pthread_spin_unlock(lock_of(region));
+	if (region->layout->lock)
+		pthread_spin_unlock(lock_of(region));
 }

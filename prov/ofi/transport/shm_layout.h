@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The memory that libfabric's shm provider shares between processes, as far as the repair after a
- * process was killed needs it (shm_repair.h). Each endpoint has a region, a file of /dev/shm. The
- * layout of a region has a number, its first byte; a region with another number than those below is
- * never touched.
+ * process was killed needs it (shm_repair.h). Each endpoint has a region, a file of /dev/shm. Its
+ * first byte is a number that most releases changed with the layout. Where two layouts have the
+ * same number, the pools of buffers tell them apart. A region with another layout than those below
+ * is never touched.
  *
- *   4   (1.17)   a ring of commands and one of answers
- *   8   (2.1)    a queue of commands and a ring of answers
- *   10  (2.6)    a queue of commands and one of those that come back
+ *   1.17              4      a ring of commands and one of answers
+ *   1.18              4      a queue of commands and a ring of answers
+ *   1.19              5      the same
+ *   1.20              6      the same, the queue has another form
+ *   1.21, 1.22        7      the same, the head is shorter
+ *   2.0 to 2.4        8      the same
+ *   2.5.0, 2.5.1      9, 10  a queue of commands and one of those that come back
+ *   2.6               10     the same
  *
  * shm_queue.h, shm_requests.h and shm_commands.h explain what each has.
  */

@@ -10,18 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Layouts 4 and 8: where the entries begin, and where the region stands in an entry. */
-#define MAP_FIRST    88u
-#define MAP_REGION   272u
+/* A table in the owner's memory: where it begins, and where the region stands in an entry. */
+#define MAP_FIRST   88u
+#define MAP_REGION  272u
 
-#define PEER_REGION  16u /* layout 10: the same in an entry */
+#define PEER_REGION 16u /* the same in an entry of a table in the region */
 
-/* Sizes of an entry, by the number of the layout. */
-#define PEER_SIZE_4  280u
-#define PEER_SIZE_8  288u
-#define PEER_SIZE_10 64u
-
-#define MAX_PLACES   8
+#define MAX_PLACES  8
 
 /*
  * Finds the addresses at which this process has mapped the file of a region. Their number, or a
@@ -47,17 +42,14 @@ static int places_of(const struct dofi_shm_map *region, uintptr_t *places)
 	return n;
 }
 
-/* The first entry of the table of peers; NULL: there is no table yet. */
-static const char *first_peer(const struct dofi_shm_map *own, size_t *size_p)
+/* The region in the first entry of the table of peers; NULL: there is no table yet. */
+static const char *first_peer(const struct dofi_shm_map *own)
 {
 	const struct dofi_shm_layout *l = own->layout;
 	const char *map;
 
-	if (l->peers) {
-		*size_p = PEER_SIZE_10;
+	if (l->peers)
 		return (const char *)dofi_shm_place(own, l->peers) + PEER_REGION;
-	}
-	*size_p = dofi_shm_has_ring(own) ? PEER_SIZE_4 : PEER_SIZE_8;
 	memcpy(&map, dofi_shm_at(own, l->map), sizeof(map));
 	return map ? map + MAP_FIRST + MAP_REGION : NULL;
 }
@@ -68,12 +60,11 @@ int dofi_shm_find_peer(const struct dofi_shm_map *own, const struct dofi_shm_map
 	uintptr_t places[MAX_PLACES];
 	int n = places_of(dead, places), any = 0;
 	const char *peer;
-	size_t size;
 
 	if (n < 0)
 		return n;
-	peer = first_peer(own, &size);
-	for (size_t i = 0; peer && i < DOFI_SHM_MAX_PEERS; i++, peer += size) {
+	peer = first_peer(own);
+	for (size_t i = 0; peer && i < DOFI_SHM_MAX_PEERS; i++, peer += own->layout->peer_size) {
 		uintptr_t place;
 
 		memcpy(&place, peer, sizeof(place));

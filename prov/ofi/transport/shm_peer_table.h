@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The table of the peers of an endpoint: in layouts 4 and 8 in the owner's memory, in layout 10 in
- * its region. An entry tells where this process has mapped the region of the peer.
+ * The table of the peers of an endpoint: before 2.5 in the owner's memory, since then in its
+ * region. An entry tells where this process has mapped the region of the peer.
  */
 #ifndef DOFI_SHM_PEER_TABLE_H
 #define DOFI_SHM_PEER_TABLE_H

@@ -17,9 +17,9 @@ uint64_t dofi_shm_progress(const struct dofi_shm_map *region)
 
 		return ring->taken + ring->put;
 	} else {
-		struct dofi_shm_queue *queue = dofi_shm_place(region, region->layout->cmd_queue);
+		struct dofi_shm_queue queue = dofi_shm_cmd_queue(region);
 
-		return (uint64_t)atomic_load(&queue->put) + (uint64_t)atomic_load(&queue->taken);
+		return (uint64_t)atomic_load(queue.put) + (uint64_t)atomic_load(queue.taken);
 	}
 }
 
@@ -34,12 +34,14 @@ void dofi_shm_fill_dead(const struct dofi_shm_map *region)
 
 	if (dofi_shm_has_ring(region)) {
 		*(volatile size_t *)dofi_shm_at(region, l->cmd_count) = 0;
-	} else {
+	} else if (l->inject_pool && !l->signal) { /* 1.18.0 takes a buffer of an empty pool */
 		empty(dofi_shm_place(region, l->inject_pool));
 		empty(dofi_shm_place(region, l->sar_pool));
 	}
-	dofi_shm_take_over(region);
-	dofi_shm_unlock(region);
+	if (l->lock) {
+		dofi_shm_take_over(region);
+		dofi_shm_unlock(region);
+	}
 }
 
 /* The number of buffers that a sender can still take: those that the free list reaches. */
@@ -97,7 +99,7 @@ void dofi_shm_repair_own(const struct dofi_shm_map *region)
 		room = buffers;
 	if (*count > room)
 		*count = room;
-	atomic_store((_Atomic int32_t *)dofi_shm_at(region, l->signal), 1);
+	dofi_shm_signal(region);
 }
 
 bool dofi_shm_is_idle(const struct dofi_shm_map *region)
@@ -150,9 +152,9 @@ bool dofi_shm_refill(const struct dofi_shm_map *own)
 	if (!l->resp_ring)
 		return true;
 	if (!dofi_shm_has_ring(own)) {
-		struct dofi_shm_queue *queue = dofi_shm_place(own, l->cmd_queue);
+		struct dofi_shm_queue queue = dofi_shm_cmd_queue(own);
 
-		if (atomic_load(&queue->put) != atomic_load(&queue->taken))
+		if (atomic_load(queue.put) != atomic_load(queue.taken))
 			return false;
 	} else if (!refill_ring(own)) {
 		return false;
@@ -164,14 +166,13 @@ bool dofi_shm_refill(const struct dofi_shm_map *own)
 
 /* --- claimed entries --- */
 
-static size_t claims_in(struct dofi_shm_queue *queue, size_t size, struct dofi_shm_claim *claims,
-			size_t max)
+static size_t claims_in(struct dofi_shm_queue queue, struct dofi_shm_claim *claims, size_t max)
 {
-	int64_t put = atomic_load(&queue->put);
+	int64_t put = atomic_load(queue.put);
 	size_t n = 0;
 
-	for (int64_t i = atomic_load(&queue->taken); i < put && put - i <= queue->size; i++) {
-		struct dofi_shm_entry *entry = dofi_shm_entry_at(queue, i, size);
+	for (int64_t i = atomic_load(queue.taken); i < put && put - i <= queue.size; i++) {
+		struct dofi_shm_entry *entry = dofi_shm_entry_at(&queue, i);
 
 		if (atomic_load(&entry->sequence) != i)
 			continue;
@@ -184,15 +185,13 @@ static size_t claims_in(struct dofi_shm_queue *queue, size_t size, struct dofi_s
 
 size_t dofi_shm_claims(const struct dofi_shm_map *region, struct dofi_shm_claim *claims, size_t max)
 {
-	const struct dofi_shm_layout *l = region->layout;
 	size_t n;
 
 	if (dofi_shm_has_ring(region))
 		return 0;
-	n = claims_in(dofi_shm_place(region, l->cmd_queue), l->cmd_size, claims, max);
-	if (l->ret_queue)
-		n += claims_in(dofi_shm_place(region, l->ret_queue), DOFI_SHM_RET_SIZE, claims + n,
-			       max - n);
+	n = claims_in(dofi_shm_cmd_queue(region), claims, max);
+	if (region->layout->ret_queue)
+		n += claims_in(dofi_shm_ret_queue(region), claims + n, max - n);
 	return n;
 }
 
@@ -203,10 +202,11 @@ bool dofi_shm_is_claimed(const struct dofi_shm_claim *claim)
 	return atomic_load(&entry->sequence) == claim->position;
 }
 
-void dofi_shm_discard(const struct dofi_shm_claim *claim)
+void dofi_shm_discard(const struct dofi_shm_map *region, const struct dofi_shm_claim *claim)
 {
 	struct dofi_shm_entry *entry = claim->entry;
 
 	entry->nothing = true;
 	atomic_store(&entry->sequence, claim->position + 1);
+	dofi_shm_signal(region);
 }

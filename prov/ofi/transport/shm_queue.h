@@ -3,11 +3,11 @@
  * What a killed process may leave half done in the command queue of a region and in its pools of
  * buffers. Peers put commands into the queue of a region's owner.
  *
- *   layout 4         One lock guards the ring of commands, its count and the pools. Reads and
- *                    writes are copied with the lock held.
- *   layouts 8, 10    The queue has no lock: a sender claims an entry, fills it and commits it; the
- *                    owner stops at the first entry that is not committed. The lock guards the
- *                    pools.
+ *   1.17     One lock guards the ring of commands, its count and the pools. Reads and writes are
+ *            copied with the lock held.
+ *   others   The queue has no lock: a sender claims an entry, fills it and commits it; the owner
+ *            stops at the first entry that is not committed. The lock guards the pools. In 2.5
+ *            there is none, because each endpoint takes buffers of its own pools alone.
  */
 #ifndef DOFI_SHM_QUEUE_H
 #define DOFI_SHM_QUEUE_H
@@ -34,7 +34,7 @@ void dofi_shm_fill_dead(const struct dofi_shm_map *region);
 void dofi_shm_repair_own(const struct dofi_shm_map *region);
 
 /*
- * Layouts 4 and 8: frees the buffers and entries of our region that dead processes had taken. The
+ * Before 2.5: frees the buffers and entries of our region that dead processes had taken. The
  * lock is held, and dofi_shm_is_idle is true of the regions of all living processes that use ours,
  * and of our own. False: try again.
  */
@@ -48,12 +48,12 @@ struct dofi_shm_claim {
 	int64_t position;
 };
 
-/* Returns the number of such entries, and stores the first `max` of them. Layout 4 has none. */
+/* Returns the number of such entries, and stores the first `max` of them. A ring has none. */
 size_t dofi_shm_claims(const struct dofi_shm_map *region, struct dofi_shm_claim *claims,
 		       size_t max);
 /* Whether the entry is as it was when dofi_shm_claims found it. */
 bool dofi_shm_is_claimed(const struct dofi_shm_claim *claim);
-/* Makes the owner skip the entry. */
-void dofi_shm_discard(const struct dofi_shm_claim *claim);
+/* Makes the owner of the region skip the entry. */
+void dofi_shm_discard(const struct dofi_shm_map *region, const struct dofi_shm_claim *claim);
 
 #endif

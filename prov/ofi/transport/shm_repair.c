@@ -63,7 +63,7 @@ struct dofi_shm_repair {
 	bool lock_suspect, claims_suspect; /* since a peer died */
 	unsigned int refills;              /* number of remaining tries */
 	struct suspicion suspicion;
-	/* Layout 10: commands that wait for a dead peer, */
+	/* Since 2.5: commands that wait for a dead peer, */
 	const struct dofi_shm_peer *waits_for;
 	struct dofi_live_threads waiters; /* and the threads that may be using them */
 	struct dofi_shm_command commands[MAX_COMMANDS];
@@ -328,7 +328,7 @@ static void look_at_claims(struct dofi_shm_repair *r)
 	if (may_be_claimed_by_living(r))
 		return;
 	for (size_t i = 0; i < s->nclaims; i++)
-		dofi_shm_discard(&s->claims[i]);
+		dofi_shm_discard(&r->own, &s->claims[i]);
 	r->claims_suspect = s->nclaims == MAX_CLAIMS;
 	s->noted = false;
 	if (s->nclaims)

@@ -5,7 +5,6 @@
 #include "transport/shm_peer_table.h"
 #include "transport/shm_structures.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,8 +45,7 @@ static bool end_request(const struct dofi_shm_map *own, struct answer *answer, c
 		request->done = request->size;
 		atomic_store(&answer->status, STATUS_SAR_FREE);
 	} else if (status == STATUS_BUSY) {
-		/* In layout 4 the status is negative. */
-		atomic_store(&answer->status, dofi_shm_has_ring(own) ? (uint64_t)-EIO : EIO);
+		atomic_store(&answer->status, (uint64_t)own->layout->failure);
 	}
 	return false;
 }
@@ -70,7 +68,6 @@ bool dofi_shm_settle(const struct dofi_shm_map *own, const struct dofi_shm_map *
 
 		all &= end_request(own, &answers[i & ring->mask], is_it);
 	}
-	if (dofi_shm_has_ring(own))
-		atomic_store((_Atomic int32_t *)dofi_shm_at(own, own->layout->signal), 1);
+	dofi_shm_signal(own);
 	return all;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Layouts 4 and 8: the requests of an endpoint that wait for an answer. Answers come in a ring of
+ * Before 2.5: the requests of an endpoint that wait for an answer. Answers come in a ring of
  * the initiator's, in posting order: one that never comes keeps all later ones back.
  */
 #ifndef DOFI_SHM_REQUESTS_H

@@ -14,38 +14,45 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A layout: offsets of members in a region. */
+/* A layout: offsets of members in a region. 0: the layout has no such member. */
 struct dofi_shm_layout {
 	uint8_t number;
 	/*
 	 * offsets of members of the region's head; those of queues and pools contain offsets in
 	 * turn
 	 */
-	uint16_t pid, lock, total_size, cmd_queue, inject_pool, sar_pool;
-	uint16_t resp_ring;                         /* layouts 4 and 8 */
-	uint16_t base, cmd_stack, ret_queue, peers; /* layout 10 */
-	uint16_t signal, cmd_count, sar_count;      /* layout 4 */
-	uint16_t map;      /* address of the table of peers in the owner's memory */
-	uint16_t cmd_size; /* size of an entry of the command queue */
+	uint16_t pid, total_size, cmd_queue, sar_pool;
+	uint16_t lock, inject_pool; /* not in 2.5: peers take no buffers there */
+	uint16_t resp_ring, map;    /* before 2.5; map: address of the table of peers */
+	uint16_t base, cmd_stack, ret_queue, peers; /* since 2.5; peers: the table */
+	uint16_t signal;               /* 1.17 and 1.18: 1 makes the owner look at its queues */
+	uint16_t cmd_count, sar_count; /* 1.17, where the command queue is a ring */
+	uint16_t cmd_size;             /* of an entry of the command queue */
+	uint16_t peer_size;            /* of an entry of the table of peers */
+	struct {
+		uint8_t size, put, taken, entries; /* the mask is behind the size */
+	} queue;
+	struct {
+		uint16_t size;
+		uint8_t to, context;
+		uint8_t flags;  /* tell whether the command comes back; 0: each one does */
+		uint8_t status; /* of a command without flags */
+	} command;              /* in the stack */
+	int failure;            /* a status: of an answer, or of a command that comes back */
 };
 
-#define DOFI_SHM_RET_SIZE 64u /* of an entry of the queue of commands that come back */
-
-/* A ring: layouts 4 and 8. */
+/* A ring. */
 struct dofi_shm_ring {
 	size_t size, mask, taken, put;
 	char entries[];
 };
 
-/* A queue whose entries are claimed and committed: layouts 8 and 10. */
+/* A queue whose entries are claimed and committed. */
 struct dofi_shm_queue {
-	_Atomic int64_t put;
-	uint8_t pad0[56];
-	_Atomic int64_t taken;
-	uint8_t pad1[56];
+	_Atomic int64_t *put, *taken;
 	int32_t size, mask;
-	uint8_t pad2[56];
-	char entries[];
+	char *entries;
+	size_t entry_size;
 };
 
 struct dofi_shm_entry {
@@ -77,16 +84,52 @@ static inline void *dofi_shm_place(const struct dofi_shm_map *region, uint16_t o
 	return dofi_shm_at(region, dofi_shm_number_at(region, offset));
 }
 
-/* Layout 4: the command queue is a ring. */
+/* Whether the command queue is a ring. */
 static inline bool dofi_shm_has_ring(const struct dofi_shm_map *region)
 {
-	return region->layout->signal;
+	return region->layout->cmd_count;
 }
 
-static inline struct dofi_shm_entry *dofi_shm_entry_at(struct dofi_shm_queue *queue,
-						       int64_t position, size_t size)
+static inline struct dofi_shm_queue dofi_shm_queue_at(const struct dofi_shm_map *region,
+						      uint16_t offset, size_t entry_size)
 {
-	return (void *)(queue->entries + (size_t)(position & queue->mask) * size);
+	const struct dofi_shm_layout *l = region->layout;
+	char *at = dofi_shm_place(region, offset);
+	const int32_t *size = (const void *)(at + l->queue.size);
+
+	return (struct dofi_shm_queue){.put = (void *)(at + l->queue.put),
+				       .taken = (void *)(at + l->queue.taken),
+				       .size = size[0],
+				       .mask = size[1],
+				       .entries = at + l->queue.entries,
+				       .entry_size = entry_size};
+}
+
+/* The queue of commands, if it is no ring. */
+static inline struct dofi_shm_queue dofi_shm_cmd_queue(const struct dofi_shm_map *region)
+{
+	return dofi_shm_queue_at(region, region->layout->cmd_queue, region->layout->cmd_size);
+}
+
+/* The queue of commands that come back, if the layout has one. */
+static inline struct dofi_shm_queue dofi_shm_ret_queue(const struct dofi_shm_map *region)
+{
+	enum { RET_SIZE = 64 };
+
+	return dofi_shm_queue_at(region, region->layout->ret_queue, RET_SIZE);
+}
+
+static inline struct dofi_shm_entry *dofi_shm_entry_at(const struct dofi_shm_queue *queue,
+						       int64_t position)
+{
+	return (void *)(queue->entries + (size_t)(position & queue->mask) * queue->entry_size);
+}
+
+/* Makes the owner look at its queues. */
+static inline void dofi_shm_signal(const struct dofi_shm_map *region)
+{
+	if (region->layout->signal)
+		atomic_store((_Atomic int32_t *)dofi_shm_at(region, region->layout->signal), 1);
 }
 
 #endif

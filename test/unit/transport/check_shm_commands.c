@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Commands of ours that a dead process had: they are found and given back (layout 10). */
+/* Commands of ours that a dead process had: they are found and given back (2.5 and later). */
 #include "made_region.h"
 
 #include "transport/shm_commands.h"
@@ -48,63 +48,79 @@ static void see_freed(const void *block)
 		zeroed = NULL;
 }
 
+static unsigned int command_at(unsigned int i)
+{
+	return CMD_STACK + 4096 + i * at->command.size;
+}
+
+/* flags: of layouts that have some */
 static void put_stack_command(unsigned int i, int16_t peer, uint8_t flags)
 {
-	unsigned int command = CMD_STACK + 4096 + i * 368;
+	unsigned int command = command_at(i);
 
-	put(command + 14, (uint64_t)(uint16_t)peer, 2);
-	put(command + 10, flags, 1);
-	put(command + 48, 1000 + i, 8);
+	put(command + at->command.to, (uint64_t)(uint16_t)peer, 2);
+	if (at->command.flags)
+		put(command + at->command.flags, flags, 1);
+	put(command + at->command.context, 1000 + i, 8);
+}
+
+/* The command has these flags, and the mark of a failure if it failed. */
+static void expect_mark(unsigned int i, uint8_t flags, bool failed)
+{
+	if (at->command.flags)
+		ck_assert_uint_eq(get(command_at(i) + at->command.flags, 1),
+				  flags | (failed ? 4u : 0));
+	else
+		ck_assert_uint_eq(get(command_at(i) + at->command.status, 8),
+				  failed ? (uint64_t)-EIO : 0);
 }
 
 /*
- * Commands 0 to 3 are under way. 0 and 1 belong to the dead peer, and 1 has already been returned.
- * 4 is free.
+ * Commands 0 to 3 are under way. 0, 1 and 3 belong to the dead peer, 1 has already been returned,
+ * and 3 does not come back, if there are such commands. 4 is free.
  */
 START_TEST(commands_of_a_dead_process_are_freed)
 {
 	struct dofi_shm_command commands[ENTRIES];
 	uint64_t base;
 
-	make(2);
+	make(_i);
 	base = get(48, 8);
 	fill_pool(CMD_STACK);
 	put(CMD_STACK, 4096, 8);
-	put(CMD_STACK + 8, 368, 8);
 	put(CMD_STACK + 26, 4, 2);
 	put_peer(3, region.base);
 	put_stack_command(0, 3, 8);
 	put_stack_command(1, 3, 8);
 	put_stack_command(2, 2, 8);
-	put_stack_command(3, 3, 0);
+	put_stack_command(3, at->command.flags ? 3 : 2, 0);
 	put_stack_command(4, 3, 8);
-	put(RET_QUEUE, 1, 8);
+	put(RET_QUEUE + PUT_AT, 1, 8);
 	put(RET_QUEUE + ENTRIES_AT, 1, 8);
-	put(RET_QUEUE + ENTRIES_AT + 16, base + CMD_STACK + 4096 + 368, 8);
+	put(RET_QUEUE + ENTRIES_AT + 16, base + command_at(1), 8);
 	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 1);
 	ck_assert_ptr_eq(commands[0].command, region.base + CMD_STACK + 4096);
 	ck_assert_uint_eq(commands[0].context, 1000);
 	commands[0].context = 7; /* reused meanwhile */
 	dofi_shm_give_back(&region, &region, commands, 1);
-	ck_assert_uint_eq(get(RET_QUEUE, 8), 1);
+	ck_assert_uint_eq(get(RET_QUEUE + PUT_AT, 8), 1);
 	commands[0].context = 1000;
 	dofi_shm_give_back(&region, &region, commands, 1);
-	ck_assert_uint_eq(get(RET_QUEUE, 8), 2);
+	ck_assert_uint_eq(get(RET_QUEUE + PUT_AT, 8), 2);
 	ck_assert_uint_eq(get(RET_QUEUE + ENTRIES_AT + 64, 8), 2);
 	ck_assert_uint_eq(get(RET_QUEUE + ENTRIES_AT + 64 + 16, 8), base + CMD_STACK + 4096);
-	ck_assert_uint_eq(get(CMD_STACK + 4096 + 10, 1), 12);
+	expect_mark(0, 8, true);
 	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 0);
 	finish();
 }
 END_TEST
 
 /* A stack of commands that are all under way at peer 3, whose region is this one. */
-static void make_stack(void)
+static void make_stack(int layout)
 {
-	make(2);
+	make(layout);
 	fill_pool(CMD_STACK);
 	put(CMD_STACK, 4096, 8);
-	put(CMD_STACK + 8, 368, 8);
 	put(CMD_STACK + 26, 0xffff, 2);
 	put_peer(3, region.base);
 	for (unsigned int i = 0; i <= ENTRIES; i++) /* the last one is behind the stack */
@@ -140,7 +156,7 @@ START_TEST(free_commands_are_not_under_way)
 		     {0, {ENTRIES, 2, 3}, 0xfe}, {0, {1, 2, 3}, 0},
 		     {0x8000, {1, 2, 3}, 0xff}};
 
-	make_stack();
+	make_stack(V2_6);
 	put(CMD_STACK + 26, lists[_i].top, 2);
 	for (unsigned int i = 0; i < 3; i++)
 		put(CMD_STACK + 28 + 2 * i, lists[_i].next[i], 2);
@@ -160,21 +176,21 @@ START_TEST(returned_commands_are_not_under_way)
 {
 	uint64_t first = 0x10000000 + CMD_STACK + 4096;
 
-	make_stack();
+	make_stack(_i);
 	put(RET_QUEUE + TAKEN_AT, 5, 8);
-	put(RET_QUEUE, 5, 8);
+	put(RET_QUEUE + PUT_AT, 5, 8);
 	ck_assert_uint_eq(commands_found(), 0xff);
 	for (unsigned int i = 0; i < ENTRIES; i++) {
-		put_return(5 + i, first + i * 368);
-		put(RET_QUEUE, 5 + i + 1, 8);
+		put_return(5 + i, first + i * at->command.size);
+		put(RET_QUEUE + PUT_AT, 5 + i + 1, 8);
 		ck_assert_uint_eq(commands_found(), 0xff & ~((2u << i) - 1));
 	}
-	put(RET_QUEUE, 5 + ENTRIES + 1, 8); /* it has no such number of entries */
+	put(RET_QUEUE + PUT_AT, 5 + ENTRIES + 1, 8); /* it has no such number of entries */
 	ck_assert_uint_eq(commands_found(), 0xff);
 	/* what is no command */
-	put(RET_QUEUE, 7, 8);
+	put(RET_QUEUE + PUT_AT, 7, 8);
 	put_return(5, first - 1);
-	put_return(6, first + ENTRIES * 368);
+	put_return(6, first + ENTRIES * at->command.size);
 	ck_assert_uint_eq(commands_found(), 0xff);
 	finish();
 }
@@ -185,16 +201,16 @@ START_TEST(commands_at_other_peers_are_left)
 	static const int16_t peers[ENTRIES] = {3, -1, 0, 255, 256, 2, INT16_MAX, INT16_MIN};
 	struct dofi_shm_command commands[ENTRIES] = {{0}};
 
-	make_stack();
+	make_stack(_i);
 	for (unsigned int i = 0; i < ENTRIES; i++)
 		put_stack_command(i, peers[i], 8);
 	ck_assert_uint_eq(commands_found(), 1);
 	put_peer(255, region.base);
 	put_peer(0, region.base);
 	ck_assert_uint_eq(commands_found(), 0xd);
-	put(CMD_STACK + 4096 + 10, 0xf7, 1); /* one that the peer does not give back */
-	ck_assert_uint_eq(commands_found(), 0xc);
-	put(CMD_STACK + 4096 + 10, 0xff, 1);
+	put_stack_command(0, 3, 0xf7); /* one that the peer does not give back */
+	ck_assert_uint_eq(commands_found(), at->command.flags ? 0xc : 0xd);
+	put_stack_command(0, 3, 0xff);
 	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, 2), 2);
 	ck_assert_uint_eq(commands[1].context, 1002);
 	ck_assert_ptr_null(commands[2].command);
@@ -208,7 +224,7 @@ START_TEST(stacks_of_commands)
 	struct dofi_shm_command commands[ENTRIES];
 	ssize_t n;
 
-	make_stack();
+	make_stack(_i);
 	fails = MALLOC;
 	n = dofi_shm_commands(&region, &region, commands, ENTRIES);
 	fails = NONE;
@@ -228,13 +244,13 @@ START_TEST(only_the_same_commands_are_given_back)
 	struct dofi_shm_command commands[ENTRIES];
 	bool ret;
 
-	make_stack();
+	make_stack(_i);
 	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), ENTRIES);
 	fails = CALLOC;
 	ret = dofi_shm_give_back(&region, &region, commands, ENTRIES);
 	fails = NONE;
 	ck_assert(!ret);
-	ck_assert_uint_eq(get(RET_QUEUE, 8), 0);
+	ck_assert_uint_eq(get(RET_QUEUE + PUT_AT, 8), 0);
 	commands[0].context++;
 	commands[1].command = commands[2].command;
 	put_stack_command(3, 2, 8);
@@ -242,15 +258,15 @@ START_TEST(only_the_same_commands_are_given_back)
 	zeroed = NULL;
 	ck_assert(dofi_shm_give_back(&region, &region, commands, 6));
 	ck_assert_ptr_null(zeroed);
-	ck_assert_uint_eq(get(RET_QUEUE, 8), 3);
+	ck_assert_uint_eq(get(RET_QUEUE + PUT_AT, 8), 3);
 	for (unsigned int i = 0; i < 3; i++) {
 		static const unsigned int back[] = {2, 4, 5};
 
 		ck_assert_uint_eq(get(RET_QUEUE + ENTRIES_AT + i * 64, 8), i + 1);
 		ck_assert_uint_eq(get(RET_QUEUE + ENTRIES_AT + i * 64 + 16, 8),
-				  0x10000000 + CMD_STACK + 4096 + back[i] * 368);
+				  0x10000000 + command_at(back[i]));
 	}
-	ck_assert_uint_eq(get(CMD_STACK + 4096 + 5 * 368 + 10, 1), 0x4c);
+	expect_mark(5, 0x48, true);
 	ck_assert_uint_eq(commands_found(), 0xff & ~0x3cu);
 	finish();
 }
@@ -261,38 +277,37 @@ START_TEST(commands_that_can_not_be_given_back)
 {
 	struct dofi_shm_command commands[ENTRIES];
 
-	make(2);
+	make(_i);
 	fill_pool(CMD_STACK);
 	put(CMD_STACK, 4096, 8);
-	put(CMD_STACK + 8, 368, 8);
 	put(CMD_STACK + 26, 1, 2);
 	put_peer(3, region.base);
 	put_stack_command(0, 3, 8);
-	put(RET_QUEUE, 2, 8);
+	put(RET_QUEUE + PUT_AT, 2, 8);
 	put(RET_QUEUE + ENTRIES_AT, 1, 8);
 	put(RET_QUEUE + ENTRIES_AT + 16, 1, 8);
 	put(RET_QUEUE + ENTRIES_AT + 64, 2, 8);
 	put(RET_QUEUE + ENTRIES_AT + 64 + 16, UINT64_MAX, 8);
 	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 1);
-	put(RET_QUEUE, ENTRIES, 8);
+	put(RET_QUEUE + PUT_AT, ENTRIES, 8);
 	for (unsigned int i = 0; i < ENTRIES; i++)
 		put(RET_QUEUE + ENTRIES_AT + i * 64, i + 1, 8);
 	put(RET_QUEUE + TAKEN_AT, ENTRIES - 1, 8);
 	put(RET_QUEUE + ENTRIES_AT + (ENTRIES - 1) * 64 + 16, 1, 8);
 	dofi_shm_give_back(&region, &region, commands, 1);
-	ck_assert_uint_eq(get(RET_QUEUE, 8), ENTRIES);
-	ck_assert_uint_eq(get(CMD_STACK + 4096 + 10, 1), 8);
+	ck_assert_uint_eq(get(RET_QUEUE + PUT_AT, 8), ENTRIES);
+	expect_mark(0, 8, false);
 	put(CMD_STACK + 16, 40000, 8);
 	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 0);
 	finish();
 }
 END_TEST
 
-START_TEST(layout_4_has_no_commands)
+START_TEST(layouts_without_commands)
 {
 	struct dofi_shm_command commands[4];
 
-	make(0);
+	make(_i);
 	put_peer(0, region.base);
 	ck_assert_int_eq(dofi_shm_commands(&region, &region, commands, 4), 0);
 	finish();
@@ -306,12 +321,12 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, free_commands_are_not_under_way, 0, 11);
-	tcase_add_test(tcase, returned_commands_are_not_under_way);
-	tcase_add_test(tcase, commands_at_other_peers_are_left);
-	tcase_add_test(tcase, stacks_of_commands);
-	tcase_add_test(tcase, only_the_same_commands_are_given_back);
-	tcase_add_test(tcase, commands_of_a_dead_process_are_freed);
-	tcase_add_test(tcase, commands_that_can_not_be_given_back);
-	tcase_add_test(tcase, layout_4_has_no_commands);
+	tcase_add_loop_test(tcase, returned_commands_are_not_under_way, V2_5_0, LAYOUTS);
+	tcase_add_loop_test(tcase, commands_at_other_peers_are_left, V2_5_0, LAYOUTS);
+	tcase_add_loop_test(tcase, stacks_of_commands, V2_5_0, LAYOUTS);
+	tcase_add_loop_test(tcase, only_the_same_commands_are_given_back, V2_5_0, LAYOUTS);
+	tcase_add_loop_test(tcase, commands_of_a_dead_process_are_freed, V2_5_0, LAYOUTS);
+	tcase_add_loop_test(tcase, commands_that_can_not_be_given_back, V2_5_0, LAYOUTS);
+	tcase_add_loop_test(tcase, layouts_without_commands, 0, V2_5_0);
 	return t_run(suite);
 }

@@ -77,11 +77,12 @@ static struct head *map_region(const char *name, bool create)
 	return head;
 }
 
-static void fill_pool(struct head *head, uint64_t offset)
+static void fill_pool(struct head *head, uint64_t offset, uint64_t buffer_size)
 {
 	uint64_t *pool = (void *)((char *)head + offset);
 	int16_t *rest = (void *)&pool[3];
 
+	pool[1] = buffer_size;
 	pool[2] = ENTRIES;
 	rest[0] = ENTRIES;
 	for (int16_t i = 0; i < (int16_t)ENTRIES; i++)
@@ -103,8 +104,8 @@ static struct head *make_region(char *name, pid_t pid)
 			      .inject = INJECT,
 			      .sar = SAR};
 	ck_assert_int_eq(pthread_spin_init(&head->lock, PTHREAD_PROCESS_SHARED), 0);
-	fill_pool(head, INJECT);
-	fill_pool(head, SAR);
+	fill_pool(head, INJECT, 4096);
+	fill_pool(head, SAR, 32768);
 	size = (void *)((char *)head + CMD_QUEUE + 128);
 	size[0] = ENTRIES;
 	size[1] = ENTRIES - 1;
@@ -113,7 +114,7 @@ static struct head *make_region(char *name, pid_t pid)
 	return head;
 }
 
-/* The members of layout 4 that lie where those of layout 8 are. */
+/* The members of the layout of 1.17 that lie where those of layout 8 are. */
 static void become_layout_4(struct head *head)
 {
 	head->number = 4;
@@ -172,9 +173,8 @@ static void become_layout_10(struct head *head)
 	ck_assert_int_eq(pthread_spin_init((void *)((char *)head + 64), PTHREAD_PROCESS_SHARED), 0);
 	fill_queue(head, CMD_QUEUE, 384);
 	fill_queue(head, RETURNS, 64);
-	fill_pool(head, STACK);
+	fill_pool(head, STACK, COMMAND);
 	put(head, STACK, COMMANDS - STACK, 8);
-	put(head, STACK + 8, COMMAND, 8);
 }
 
 static void remove_region(const char *name)

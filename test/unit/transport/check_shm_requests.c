@@ -41,7 +41,7 @@ START_TEST(commands_for_a_dead_process_end)
 	put_request(1, requests[1], 0, 2);
 	put_request(2, requests[2], 1, 4);
 	ck_assert(!dofi_shm_settle(&region, &region));
-	ck_assert_uint_eq(status_of(0), _i ? EIO : (uint64_t)-EIO);
+	ck_assert_uint_eq(status_of(0), (uint64_t)at->failure);
 	ck_assert_uint_eq(status_of(1), EBUSY);
 	ck_assert_uint_eq(status_of(2), 1025);
 	ck_assert_uint_eq(requests[2][44], 100);
@@ -82,14 +82,15 @@ START_TEST(requests_for_others_go_on)
 	put_peer(0, region.base);
 	put_peer(255, region.base);
 	for (size_t i = 0; i < sizeof(peers) / sizeof(peers[0]); i++) {
-		put(28, 0, 4);
+		put(at->signal, 0, 4);
 		put_one(request, 3 * i, peers[i].peer);
 		ck_assert_int_eq(dofi_shm_settle(&region, &region), !peers[i].ends);
 		if (peers[i].ends)
-			ck_assert_uint_eq(status_of(3 * i % ENTRIES), _i ? EIO : (uint64_t)-EIO);
+			ck_assert_uint_eq(status_of(3 * i % ENTRIES), (uint64_t)at->failure);
 		else
 			ck_assert_uint_eq(status_of(3 * i % ENTRIES), EBUSY);
-		ck_assert_uint_eq(get(28, 4), _i ? 0 : 1); /* layout 4 has a signal there */
+		if (at->signal)
+			ck_assert_uint_eq(get(at->signal, 4), 1);
 		ck_assert_uint_eq(get(0, 1), at->number);
 	}
 	/* an answer that is free, and one of another request */
@@ -116,7 +117,7 @@ START_TEST(a_dead_peer_that_is_not_known)
 	struct rlimit files, none;
 	bool settled;
 
-	make(0);
+	make(V1_17);
 	put_one(request, 0, 0);
 	ck_assert(dofi_shm_settle(&region, &region));
 	ck_assert_uint_eq(status_of(0), EBUSY);
@@ -137,9 +138,9 @@ START_TEST(a_dead_peer_that_is_not_known)
 }
 END_TEST
 
-START_TEST(layout_10_has_no_requests)
+START_TEST(layouts_without_requests)
 {
-	make(2);
+	make(_i);
 	put_peer(0, region.base);
 	ck_assert(dofi_shm_settle(&region, &region));
 	finish();
@@ -152,9 +153,9 @@ int main(void)
 	TCase *tcase = tcase_create("shm_requests");
 
 	suite_add_tcase(suite, tcase);
-	tcase_add_loop_test(tcase, requests_for_others_go_on, 0, 2);
+	tcase_add_loop_test(tcase, requests_for_others_go_on, 0, V2_5_0);
 	tcase_add_test(tcase, a_dead_peer_that_is_not_known);
-	tcase_add_test(tcase, layout_10_has_no_requests);
-	tcase_add_loop_test(tcase, commands_for_a_dead_process_end, 0, 2);
+	tcase_add_loop_test(tcase, layouts_without_requests, V2_5_0, LAYOUTS);
+	tcase_add_loop_test(tcase, commands_for_a_dead_process_end, 0, V2_5_0);
 	return t_run(suite);
 }

@@ -53,7 +53,7 @@ bool __wrap_dofi_shm_is_idle(const struct dofi_shm_map *region);
 size_t __wrap_dofi_shm_claims(const struct dofi_shm_map *region, struct dofi_shm_claim *claims,
 			      size_t max);
 bool __wrap_dofi_shm_is_claimed(const struct dofi_shm_claim *claim);
-void __wrap_dofi_shm_discard(const struct dofi_shm_claim *claim);
+void __wrap_dofi_shm_discard(const struct dofi_shm_map *region, const struct dofi_shm_claim *claim);
 bool __wrap_dofi_shm_settle(const struct dofi_shm_map *own, const struct dofi_shm_map *dead);
 ssize_t __wrap_dofi_shm_commands(const struct dofi_shm_map *own, const struct dofi_shm_map *dead,
 				 struct dofi_shm_command *commands, size_t max);
@@ -161,8 +161,9 @@ bool __wrap_dofi_shm_is_claimed(const struct dofi_shm_claim *claim)
 	return (size_t)claim->position < nclaimed && !(nclaims == 2 && !claim->position);
 }
 
-void __wrap_dofi_shm_discard(const struct dofi_shm_claim *claim)
+void __wrap_dofi_shm_discard(const struct dofi_shm_map *region, const struct dofi_shm_claim *claim)
 {
+	ck_assert_ptr_eq(region, &r->own);
 	discarded[ndiscarded++] = claim->entry;
 }
 

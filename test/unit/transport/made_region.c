@@ -78,15 +78,92 @@ int next_fd(void)
 	return fd;
 }
 
-const struct where layouts[3] = {
-	{4, 4, 24, 40, 64, 80, 88, 72, 0, 0, 0, 0, 32, 256},
-	{8, 4, 56, 72, 80, 96, 104, 88, 0, 0, 0, 0, 64, 576},
-	{10, 40, 64, 56, 128, 136, 160, 0, 48, 144, 152, 168, 0, 384},
+#define NO_QUEUE           \
+	{                  \
+		0, 0, 0, 0 \
+	}
+#define OLD_QUEUE             \
+	{                     \
+		8, 80, 0, 160 \
+	}
+#define NEW_QUEUE               \
+	{                       \
+		0, 64, 128, 192 \
+	}
+#define NO_STACK              \
+	{                     \
+		0, 0, 0, 0, 0 \
+	}
+
+const struct where layouts[LAYOUTS] = {
+	{4, 4, 24, 40, 64, 80, 88, 72, 0, 0, 0, 0, 32, 28, 256, 280, -EIO, NO_QUEUE, NO_STACK},
+	{4, 4, 24, 40, 48, 64, 72, 56, 0, 0, 0, 0, 32, 28, 528, 280, -EIO, OLD_QUEUE, NO_STACK},
+	{5, 4, 24, 40, 48, 64, 72, 56, 0, 0, 0, 0, 32, 0, 528, 280, -EIO, OLD_QUEUE, NO_STACK},
+	{6, 4, 64, 80, 88, 104, 112, 96, 0, 0, 0, 0, 72, 0, 576, 280, -EIO, NEW_QUEUE, NO_STACK},
+	{7, 4, 56, 72, 80, 96, 104, 88, 0, 0, 0, 0, 64, 0, 576, 280, EIO, NEW_QUEUE, NO_STACK},
+	{8, 4, 56, 72, 80, 96, 104, 88, 0, 0, 0, 0, 64, 0, 576, 288, EIO, NEW_QUEUE, NO_STACK},
+	{9,
+	 40,
+	 0,
+	 56,
+	 64,
+	 0,
+	 96,
+	 0,
+	 48,
+	 72,
+	 88,
+	 104,
+	 0,
+	 0,
+	 512,
+	 64,
+	 -EIO,
+	 NEW_QUEUE,
+	 {488, 58, 0, 32, 8}},
+	{10,
+	 40,
+	 0,
+	 56,
+	 128,
+	 0,
+	 160,
+	 0,
+	 48,
+	 136,
+	 152,
+	 168,
+	 0,
+	 0,
+	 384,
+	 64,
+	 -EIO,
+	 NEW_QUEUE,
+	 {360, 58, 0, 32, 8}},
+	{10,
+	 40,
+	 64,
+	 56,
+	 128,
+	 136,
+	 160,
+	 0,
+	 48,
+	 144,
+	 152,
+	 168,
+	 0,
+	 0,
+	 384,
+	 64,
+	 0,
+	 NEW_QUEUE,
+	 {368, 14, 10, 0, 48}},
 };
 
 const struct where *at;
 
-static uint64_t table[10000]; /* of peers: layouts 4 and 8 have it outside of the region */
+static uint64_t table[10000]; /* of peers, where the layout has it outside of the region */
 
 void put(unsigned int offset, uint64_t value, size_t size)
 {
@@ -134,6 +211,11 @@ void write_head(int fd)
 	write_at(fd, at->stack, CMD_STACK, 8);
 	write_at(fd, at->ret, RET_QUEUE, 8);
 	write_at(fd, at->peers, PEERS, 8);
+	if (at->inject)
+		write_at(fd, INJECT + 8, 4096, 8);
+	write_at(fd, SAR + 8, 32768, 8);
+	if (at->stack)
+		write_at(fd, CMD_STACK + 8, at->command.size, 8);
 }
 
 void fill_pool(unsigned int pool)
@@ -147,13 +229,13 @@ void fill_pool(unsigned int pool)
 
 void put_peer(unsigned int number, const void *place)
 {
-	unsigned int size = at->number == 4 ? 280 : 288;
 	uintptr_t address = (uintptr_t)place;
 
 	if (at->peers)
-		put(PEERS + 16 + number * 64, address, sizeof(address));
+		put(PEERS + 16 + number * at->peer_size, address, sizeof(address));
 	else
-		memcpy((char *)table + 88 + 272 + number * size, &address, sizeof(address));
+		memcpy((char *)table + 88 + 272 + number * at->peer_size, &address,
+		       sizeof(address));
 }
 
 static void fill_queue(unsigned int queue, unsigned int size)
@@ -174,14 +256,16 @@ void make(int which)
 	close(fd);
 	ck_assert_int_eq(dofi_shm_map_open(&region, name), 0);
 	ck_assert_int_eq(region.pid, getpid());
-	ck_assert_int_eq(pthread_spin_init((void *)(region.base + at->lock),
-					   PTHREAD_PROCESS_SHARED),
-			 0);
+	if (at->lock)
+		ck_assert_int_eq(pthread_spin_init((void *)(region.base + at->lock),
+						   PTHREAD_PROCESS_SHARED),
+				 0);
 	memset(table, 0, sizeof(table));
 	put(at->map, (uintptr_t)table, 8);
-	fill_pool(INJECT);
+	if (at->inject)
+		fill_pool(INJECT);
 	fill_pool(SAR);
-	if (at->number == 4) {
+	if (at == &layouts[V1_17]) {
 		put(CMD_QUEUE, ENTRIES, 8);
 		put(CMD_QUEUE + 8, ENTRIES - 1, 8);
 		put(48, ENTRIES, 8);

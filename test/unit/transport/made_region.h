@@ -23,21 +23,33 @@
 #define CMD_STACK  0x80000u
 #define PEERS      0x90000u
 #define ENTRIES    8u
-#define TAKEN_AT   64u
-#define SIZE_AT    128u
-#define ENTRIES_AT 192u
+/* In a queue. */
+#define PUT_AT     (at->queue.put)
+#define TAKEN_AT   (at->queue.taken)
+#define SIZE_AT    (at->queue.size)
+#define ENTRIES_AT (at->queue.entries)
 
 extern struct dofi_shm_map region;
 extern char name[64], path[96]; /* of its file */
 
-/* Offsets of the fields in each layout. */
+/* Layouts, by the first release. All but that of 1.17 have a queue, those from 2.5 on a stack. */
+enum { V1_17, V1_18, V1_19, V1_20, V1_21, V2_0, V2_5_0, V2_5_1, V2_6, LAYOUTS };
+
+/* Offsets of the fields in each layout. 0: it has none. */
 struct where {
 	uint8_t number;
-	unsigned int pid, lock, total, cmd, inject, sar, resp, base, stack, ret, peers, map;
-	unsigned int cmd_size;
+	unsigned int pid, lock, total, cmd, inject, sar, resp, base, stack, ret, peers, map, signal;
+	unsigned int cmd_size, peer_size;
+	int failure; /* as a status */
+	struct {
+		unsigned int put, taken, size, entries;
+	} queue;
+	struct {
+		unsigned int size, to, flags, status, context;
+	} command; /* in the stack */
 };
 
-extern const struct where layouts[3];
+extern const struct where layouts[LAYOUTS];
 extern const struct where *at; /* the layout of the region */
 
 enum failure { NONE, FSTAT, MMAP, STRDUP, MALLOC, CALLOC };
@@ -59,7 +71,7 @@ void fill_pool(unsigned int pool);
 /* The peer of that number has its region at that place. */
 void put_peer(unsigned int number, const void *place);
 
-/* The file alone, to which a region is written. */
+/* The file alone, to which a region is written. write_head: with the heads of the pools. */
 int make_file(uint8_t number, size_t size);
 void write_at(int fd, unsigned int offset, uint64_t value, size_t size);
 void write_head(int fd);
