@@ -123,7 +123,7 @@ static const struct dofi_shm_layout layouts[] = {
 	 .cmd_size = 576,
 	 .peer_size = 288,
 	 .failure = EIO},
-	/* 2.5.0 */
+	/* 2.5.0. Datagrams come back, too: a lost one has not failed. */
 	{.number = 9,
 	 .pid = 40,
 	 .base = 48,
@@ -137,7 +137,7 @@ static const struct dofi_shm_layout layouts[] = {
 	 .cmd_size = 512,
 	 .command = {.size = 488, .context = 8, .status = 32, .to = 58},
 	 .peer_size = 64,
-	 .failure = -EIO},
+	 .failure = -ECONNRESET},
 	/* 2.5.1 */
 	{.number = 10,
 	 .pid = 40,
@@ -152,7 +152,7 @@ static const struct dofi_shm_layout layouts[] = {
 	 .cmd_size = 384,
 	 .command = {.size = 360, .context = 8, .status = 32, .to = 58},
 	 .peer_size = 64,
-	 .failure = -EIO},
+	 .failure = -ECONNRESET},
 	/* 2.6 */
 	{.number = 10,
 	 .pid = 40,

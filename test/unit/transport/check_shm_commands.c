@@ -72,7 +72,7 @@ static void expect_mark(unsigned int i, uint8_t flags, bool failed)
 				  flags | (failed ? 4u : 0));
 	else
 		ck_assert_uint_eq(get(command_at(i) + at->command.status, 8),
-				  failed ? (uint64_t)-EIO : 0);
+				  failed ? (uint64_t)-ECONNRESET : 0);
 }
 
 /*
