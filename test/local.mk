@@ -736,7 +736,7 @@ made_region_wraps = -Wl,--wrap=mmap -Wl,--wrap=strdup -Wl,--wrap=free
 %C%_unit_cm_check_truncated_LDADD = $(p2_libs)
 %C%_unit_transport_check_peer_SOURCES = %D%/unit/transport/check_peer.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_transport_check_peer_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_peer_LINK = $(LINK) -Wl,--wrap=dofi_now $(t_blocks_wraps)
+%C%_unit_transport_check_peer_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_shm_may_meet $(t_blocks_wraps)
 %C%_unit_transport_check_peer_LDADD = $(p2_libs)
 %C%_unit_dto_check_atomic_SOURCES = %D%/unit/dto/check_atomic.c $(t_headers)
 %C%_unit_dto_check_atomic_CPPFLAGS = $(p2_cppflags)

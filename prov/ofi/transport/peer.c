@@ -15,6 +15,7 @@
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "progress/wakeup.h"
+#include "transport/shm_layout.h"
 #include "transport/shm_region.h"
 #include "cm/conn_state.h"
 #include "transport/shm_repair.h"
@@ -156,8 +157,9 @@ static bool forget_idle(struct dofi_ia *ia, struct dofi_peers *peers, bool full)
 }
 
 /*
- * shm maps the file that the peer names and trusts its contents. The file cannot be replaced
- * between this check and the mapping, because only its owner may remove it.
+ * shm maps the file that the peer names and trusts its contents: also if the peer has another
+ * release of libfabric with another layout. The file cannot be replaced between this check and the
+ * mapping, because only its owner may remove it.
  */
 static bool may_map(const struct dofi_ia *ia, const uint8_t *name)
 {
@@ -166,11 +168,18 @@ static bool may_map(const struct dofi_ia *ia, const uint8_t *name)
 	if (!dofi_shm_region_is_of(ia->fabric_name))
 		return true;
 	ret = dofi_shm_region_check(name);
-	if (ret)
+	if (ret) {
 		DOFI_LOG_W("%s: a peer was refused, because the shared memory that it names is "
 			   "missing or can be changed by other users: %s: %s",
 			   ia->name, (const char *)name, strerror(-ret));
-	return !ret;
+		return false;
+	}
+	if (dofi_shm_may_meet((const char *)ia->fabric_name, (const char *)name))
+		return true;
+	DOFI_LOG_W("%s: a peer was refused, because its release of libfabric has another layout of "
+		   "shared memory than the one here: %s",
+		   ia->name, (const char *)name);
+	return false;
 }
 
 static int insert(struct dofi_ia *ia, struct dofi_peers *peers, const struct dofi_details *hello,

@@ -274,6 +274,35 @@ void dofi_shm_map_close(struct dofi_shm_map *region)
 	*region = (struct dofi_shm_map){0};
 }
 
+/* --- two layouts --- */
+
+static bool is_of_1_21_to_2_4(const struct dofi_shm_layout *l)
+{
+	return l->number == 7 || l->number == 8;
+}
+
+bool dofi_shm_agree(const struct dofi_shm_map *a, const struct dofi_shm_map *b)
+{
+	/* these two differ in the owner's memory alone */
+	return a->layout == b->layout ||
+	       (is_of_1_21_to_2_4(a->layout) && is_of_1_21_to_2_4(b->layout));
+}
+
+bool dofi_shm_may_meet(const char *own_address, const char *address)
+{
+	struct dofi_shm_map own, other;
+	bool may;
+	int ret;
+
+	if (dofi_shm_map_open(&own, own_address))
+		return true;
+	ret = dofi_shm_map_open(&other, address);
+	may = ret ? ret != -EPROTO : dofi_shm_agree(&own, &other);
+	dofi_shm_map_close(&other);
+	dofi_shm_map_close(&own);
+	return may;
+}
+
 /* --- the lock --- */
 
 static pthread_spinlock_t *lock_of(const struct dofi_shm_map *region)

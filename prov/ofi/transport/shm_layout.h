@@ -42,6 +42,14 @@ struct dofi_shm_map {
 int dofi_shm_map_open(struct dofi_shm_map *region, const char *address);
 void dofi_shm_map_close(struct dofi_shm_map *region);
 
+/* Whether processes with these layouts can work together. */
+bool dofi_shm_agree(const struct dofi_shm_map *a, const struct dofi_shm_map *b);
+/*
+ * Whether the region of that address has a layout that agrees with ours. libfabric does not check
+ * that before it uses a region. True if our own layout is not known.
+ */
+bool dofi_shm_may_meet(const char *own_address, const char *address);
+
 bool dofi_shm_trylock(const struct dofi_shm_map *region);
 /*
  * The holder of the lock is dead: the caller holds it now. The lock does not name its holder, so

@@ -112,7 +112,7 @@ static void identify(struct dofi_shm_repair *r, struct dofi_shm_peer *peer, cons
 	int ret = dofi_shm_map_open(&peer->region, name);
 
 	peer->pidfd = -1;
-	if (!ret && peer->region.layout != r->own.layout)
+	if (!ret && !dofi_shm_agree(&peer->region, &r->own))
 		ret = -EPROTO;
 	if (!ret && is_ours(peer))
 		return;

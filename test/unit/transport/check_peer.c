@@ -709,6 +709,17 @@ END_TEST
 
 #define REGION "dat-ofi-check-peer"
 
+static bool layouts_differ;
+
+bool __wrap_dofi_shm_may_meet(const char *own_address, const char *address);
+
+bool __wrap_dofi_shm_may_meet(const char *own_address, const char *address)
+{
+	ck_assert_str_eq(own_address, DOFI_SHM_PREFIX "1:0:0");
+	ck_assert_str_eq(address, DOFI_SHM_PREFIX REGION);
+	return !layouts_differ;
+}
+
 static int meet_region(int i, const char *region)
 {
 	struct dofi_details *details = &chans[i].peer;
@@ -740,6 +751,11 @@ START_TEST(the_region_of_a_peer_is_checked)
 	ck_assert_ptr_null(conns[2].peer);
 	ck_assert_ptr_nonnull(strstr(t_captured(says), refused));
 	ck_assert_ptr_nonnull(strstr(t_captured(says), "no such region"));
+	ck_assert_ptr_null(strstr(t_captured(says), "another layout"));
+	layouts_differ = true;
+	ck_assert_int_eq(meet_region(2, REGION), -FI_EACCES);
+	ck_assert_ptr_null(conns[2].peer);
+	ck_assert_ptr_nonnull(strstr(t_captured(says), "another layout"));
 	ck_assert_int_eq(fabric.inserted, 2);
 	shm_unlink("/" REGION);
 }

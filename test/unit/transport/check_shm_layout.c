@@ -278,6 +278,58 @@ START_TEST(files_that_are_no_regions)
 }
 END_TEST
 
+/* --- two regions --- */
+
+/* Whether a process with a region of that layout may meet one with the other layout. */
+static bool may_meet(int own, int other)
+{
+	char own_name[sizeof(name) + 1], own_path[sizeof(path) + 1];
+	bool may;
+
+	make(own);
+	dofi_shm_map_close(&region);
+	snprintf(own_name, sizeof(own_name), "%s0", name);
+	snprintf(own_path, sizeof(own_path), "%s0", path);
+	ck_assert_int_eq(rename(path, own_path), 0);
+	make(other);
+	dofi_shm_map_close(&region);
+	may = dofi_shm_may_meet(own_name, name);
+	ck_assert_int_eq(unlink(own_path), 0);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mappings(), 0);
+	return may;
+}
+
+/* 1.21, 1.22 and 2.0 to 2.4 understand each other. */
+START_TEST(releases_that_may_meet)
+{
+	for (int i = 0; i < LAYOUTS; i++)
+		ck_assert_int_eq(may_meet(_i, i), i == _i || ((_i == V1_21 || _i == V2_0) &&
+							      (i == V1_21 || i == V2_0)));
+}
+END_TEST
+
+/* Regions that can't be judged are left to other checks. */
+START_TEST(regions_that_are_not_known)
+{
+	char other[80];
+	int fd;
+
+	make(_i);
+	dofi_shm_map_close(&region);
+	ck_assert(dofi_shm_may_meet(name, "no such region"));
+	ck_assert(dofi_shm_may_meet("no such region", name));
+	snprintf(other, sizeof(other), "/dev/shm/%s0", name);
+	fd = open(other, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+	close(fd);
+	ck_assert(!dofi_shm_may_meet(name, strrchr(other, '/') + 1));
+	ck_assert(dofi_shm_may_meet(strrchr(other, '/') + 1, name));
+	ck_assert_int_eq(unlink(other), 0);
+	finish();
+}
+END_TEST
+
 /* --- the lock --- */
 
 START_TEST(lock_excludes_libfabric_and_is_released)
@@ -314,6 +366,8 @@ int main(void)
 	tcase_add_test(tcase, a_region_of_another_user);
 	tcase_add_test(tcase, unknown_layouts_are_not_changed);
 	tcase_add_loop_test(tcase, files_that_are_no_regions, 0, LAYOUTS);
+	tcase_add_loop_test(tcase, releases_that_may_meet, 0, LAYOUTS);
+	tcase_add_loop_test(tcase, regions_that_are_not_known, 0, LAYOUTS);
 	tcase_add_loop_test(tcase, lock_excludes_libfabric_and_is_released, 0, LAYOUTS);
 	return t_run(suite);
 }
