@@ -188,6 +188,18 @@ static bool is_pool(const struct dofi_shm_map *region, uint16_t offset, size_t b
 }
 
 /*
+ * Builds of libfabric with --enable-debug have counters with a mark behind them, and entries of
+ * another size.
+ */
+static bool has_marks(const struct dofi_shm_map *region)
+{
+	const struct dofi_shm_layout *l = region->layout;
+	const char *put = (const char *)dofi_shm_place(region, l->cmd_queue) + l->queue.put;
+
+	return !l->cmd_count && ((const int32_t *)(const void *)put)[2];
+}
+
+/*
  * Two layouts with the same number have their pools at different places, or buffers of another
  * size.
  */
@@ -200,7 +212,7 @@ static bool is_sound(const struct dofi_shm_map *region)
 	       leads_inside(region, l->ret_queue) && leads_inside(region, l->peers) &&
 	       is_pool(region, l->inject_pool, INJECT_SIZE) &&
 	       is_pool(region, l->sar_pool, SAR_SIZE) &&
-	       is_pool(region, l->cmd_stack, l->command.size);
+	       is_pool(region, l->cmd_stack, l->command.size) && !has_marks(region);
 }
 
 /* Finds the layout of a region. */

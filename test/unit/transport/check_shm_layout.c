@@ -133,8 +133,11 @@ START_TEST(offsets_that_lead_elsewhere)
 	memcpy(fields, (unsigned int[]){at->cmd, at->resp, at->ret, at->peers}, sizeof(fields));
 	for (size_t i = 0; i < 4; i++)
 		for (size_t j = 0; fields[i] && j < sizeof(cases) / sizeof(cases[0]); j++) {
-			int fd = make_file(at->number, SIZE), ret;
+			int fd, ret;
 
+			if (!i && cases[j].offset == 96)
+				continue; /* the counters of a queue would be in the head */
+			fd = make_file(at->number, SIZE);
 			write_head(fd);
 			write_at(fd, fields[i], cases[j].offset, 8);
 			ret = dofi_shm_map_open(&region, name);
@@ -177,6 +180,21 @@ START_TEST(pools_that_are_none)
 }
 END_TEST
 
+/* One of a libfabric with --enable-debug. A ring has its end there. */
+START_TEST(regions_of_a_debug_build)
+{
+	int ret;
+
+	make(_i);
+	put(CMD_QUEUE + PUT_AT + 8, 1, 4);
+	dofi_shm_map_close(&region);
+	ret = dofi_shm_map_open(&region, name);
+	ck_assert_int_eq(ret, _i == V1_17 ? 0 : -EPROTO);
+	dofi_shm_map_close(&region);
+	ck_assert_int_eq(unlink(path), 0);
+}
+END_TEST
+
 /* Regions of two releases may have the same number: the claims of each are found by its layout. */
 START_TEST(layouts_of_the_same_number)
 {
@@ -201,7 +219,7 @@ START_TEST(limits_of_a_region)
 	fd = make_file(at->number, 768);
 	write_head(fd);
 	for (unsigned int i = 0; i < 4; i++)
-		write_at(fd, (unsigned int[]){at->cmd, at->resp, at->ret, at->peers}[i], 400, 8);
+		write_at(fd, (unsigned int[]){at->cmd, at->resp, at->ret, at->peers}[i], 496, 8);
 	for (unsigned int i = 0; i < 3; i++) {
 		write_at(fd, (unsigned int[]){at->inject, at->sar, at->stack}[i], pools[i], 8);
 		write_at(fd, pools[i] + 8, (uint64_t[]){4096, 32768, at->command.size}[i], 8);
@@ -361,6 +379,7 @@ int main(void)
 	tcase_add_loop_test(tcase, calls_that_fail_leave_nothing, FSTAT, STRDUP + 1);
 	tcase_add_loop_test(tcase, offsets_that_lead_elsewhere, 0, LAYOUTS);
 	tcase_add_loop_test(tcase, pools_that_are_none, 0, LAYOUTS);
+	tcase_add_loop_test(tcase, regions_of_a_debug_build, 0, LAYOUTS);
 	tcase_add_loop_test(tcase, layouts_of_the_same_number, 0, LAYOUTS);
 	tcase_add_loop_test(tcase, limits_of_a_region, 0, LAYOUTS);
 	tcase_add_test(tcase, a_region_of_another_user);
