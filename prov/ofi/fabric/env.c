@@ -71,9 +71,9 @@ static const struct variable min_read_write = {
 static const struct variable variables[] = {
 	/*
 	 * rxm sends messages of 16 to 128 KiB in parts. If the connection below ends between two
-	 * parts, because the peer died or an endpoint is closed, the receiver follows an invalid
-	 * pointer (rxm_close_conn) and crashes. Longer messages are safe: the receiver reads them
-	 * by RDMA. With a limit below the size of an undivided message, rxm divides none. The
+	 * parts, because the peer died or an endpoint is closed, the receiver loops for ever or
+	 * follows an invalid pointer (rxm_close_conn). Longer messages are safe: the receiver reads
+	 * them by RDMA. With a limit below the size of an undivided message, rxm divides none. The
 	 * sender decides, so both sides need the variable.
 	 */
 	{DOFI_QUIRK_SPLIT_MESSAGES, "FI_OFI_RXM_SAR_LIMIT", "1",

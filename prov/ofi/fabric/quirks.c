@@ -168,11 +168,10 @@ static const struct row {
 	 .fate = "changed in 1.18",
 	 .what = "has messages of another form than later releases, which drop them",
 	 .answer = "peers with 1.18 or later are refused"},
-	{QUIRK(SPLIT_MESSAGES), .protocols = {FI_PROTO_RXM}, .from = V(2, 0), .until = V(2, 7),
+	{QUIRK(SPLIT_MESSAGES), .protocols = {FI_PROTO_RXM}, .from = V(1, 18), .until = V(2, 7),
 	 .fate = "mended in 2.7",
-	 .what = "crashes the receiver of a message of 16 to 128 KiB when the connection below "
-		 "ends "
-		 "between two parts of it",
+	 .what = "crashes or stops the receiver of a message of 16 to 128 KiB when the connection "
+		 "below ends between two parts of it",
 	 .answer = "messages are not sent in parts (FI_OFI_RXM_SAR_LIMIT)"},
 	{QUIRK(INJECTED_WRITES), .protocols = {FI_PROTO_RXM, FI_PROTO_RXM_TCP}, .fate = not_mended,
 	 .what = "crashes when a peer dies before an injected write has left for it",

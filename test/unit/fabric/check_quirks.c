@@ -102,9 +102,10 @@ static const struct fabric {
 	{"shm", FI_PROTO_SHM, FI_EP_RDM, V(2, 7), SHM | Q(UNCHECKED_REGION) | Q(OWN_PROCESS)},
 
 	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 17), RXM | Q(ENDS_STREAM) | Q(OLD_MESSAGES)},
-	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 18), RXM | Q(ENDS_STREAM)},
-	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 19), RXM},
-	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 22), RXM},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 18),
+	 RXM | Q(ENDS_STREAM) | Q(SPLIT_MESSAGES)},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 19), RXM | Q(SPLIT_MESSAGES)},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 22), RXM | Q(SPLIT_MESSAGES)},
 	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 0), RXM | Q(SPLIT_MESSAGES)},
 	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 6), RXM | Q(SPLIT_MESSAGES)},
 	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 7), RXM},
