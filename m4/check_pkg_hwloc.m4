@@ -13,8 +13,9 @@ AC_DEFUN([DAT_CHECK_PKG_HWLOC], [
 			AC_DEFINE([HAVE_HWLOC], [1], [hwloc tells which network interface is near])
 		], [
 			AS_IF([test "x$with_hwloc" != xauto],
-				[AC_MSG_ERROR([--with-hwloc=$with_hwloc: hwloc 2.0 or later not found: $HWLOC_PKG_ERRORS])])
+				[AC_MSG_ERROR([--with-hwloc=$with_hwloc: hwloc 2.1 or later not found: $HWLOC_PKG_ERRORS])])
 		])
 	])
+	DAT_PKG_CONFIG_END
 	AM_CONDITIONAL([HWLOC], [test "x$dat_hwloc_summary" != xno])
 ])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 
-# libfabric is required. With --with-libfabric=DIR, pkg-config looks at DIR first, and
+# libfabric is required. With --with-libfabric=DIR, pkg-config looks at DIR first for it alone, and
 # LIBFABRIC_LIBDIR tells the tests where the library is.
 AC_DEFUN([DAT_CHECK_PKG_LIBFABRIC], [
 	AC_ARG_WITH([libfabric],
@@ -21,9 +21,11 @@ another installation with --with-libfabric=DIR. pkg-config says: $LIBFABRIC_PKG_
 	AS_CASE([$with_libfabric], [yes], [],
 		[LIBFABRIC_LIBDIR=`$PKG_CONFIG --variable=libdir libfabric`])
 	AC_SUBST([LIBFABRIC_LIBDIR])
+	DAT_PKG_CONFIG_END
 ])
 
-# DAT_PKG_CONFIG_DIR(DIR, PACKAGE): let pkg-config find PACKAGE below DIR first.
+# DAT_PKG_CONFIG_DIR(DIR, PACKAGE): let pkg-config find PACKAGE below DIR first, until
+# DAT_PKG_CONFIG_END. DIR may be /usr, whose other packages must not hide those of PKG_CONFIG_PATH.
 AC_DEFUN([DAT_PKG_CONFIG_DIR], [
 	dat_pc_dir=
 	for dat_dir in "$1/lib64/pkgconfig" "$1/lib/pkgconfig" "$1"/lib/*/pkgconfig; do
@@ -31,6 +33,12 @@ AC_DEFUN([DAT_PKG_CONFIG_DIR], [
 	done
 	AS_IF([test -z "$dat_pc_dir"],
 		[AC_MSG_ERROR([--with-$2=$1: there is no $2.pc in lib/pkgconfig or lib64/pkgconfig below it])])
+	dat_pc_path=$PKG_CONFIG_PATH
 	PKG_CONFIG_PATH=$dat_pc_dir${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 	export PKG_CONFIG_PATH
+])
+
+AC_DEFUN([DAT_PKG_CONFIG_END], [
+	AS_IF([test -n "$dat_pc_dir"], [PKG_CONFIG_PATH=$dat_pc_path])
+	dat_pc_dir=
 ])

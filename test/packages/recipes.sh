@@ -34,6 +34,31 @@ options() {
 	done <"$t_dir/options"
 }
 
+# pc DIR PACKAGE VERSION: pkg-config finds PACKAGE below DIR
+pc() {
+	mkdir -p "$t_dir/$1/lib/pkgconfig"
+	printf 'Name: %s\nDescription: of a test\nVersion: %s\n' "$2" "$3" \
+		>"$t_dir/$1/lib/pkgconfig/$2.pc"
+}
+
+# --with-libfabric=/usr, where Spack may have found it, does not hide Spack's OpenSSL.
+other_packages() {
+	pc fabric libfabric 2.0.0 && pc fabric libcrypto 3.0.0 && pc other libcrypto 3.9.9 &&
+		mkdir "$t_dir/configure" && cd "$t_dir/configure" || return
+	cat >configure.ac <<-'EOF'
+	AC_INIT([packages], [1])
+	PKG_PROG_PKG_CONFIG
+	DAT_CHECK_PKG_LIBFABRIC
+	DAT_CHECK_PKG_CRYPTO
+	AC_MSG_NOTICE([$dat_libfabric_summary, $dat_crypto_summary])
+	AC_OUTPUT
+	EOF
+	aclocal -I "$top_srcdir/m4" && autoconf &&
+		PKG_CONFIG_PATH=$t_dir/other/lib/pkgconfig \
+			./configure --with-libfabric="$t_dir/fabric" >summary &&
+		cat summary && grep -q ' 2.0.0 in .*, libcrypto 3.9.9$' summary
+}
+
 # Names without a version are where programs only run, for MPI libraries load the registries by
 # them.
 names() {
@@ -97,6 +122,7 @@ mkdir -p "$t_dir/modules"
 ln -s "$modules" "$t_dir/modules/dat-ofi"
 t_run 'every recipe names this version' versions
 t_run 'configure knows every option of a recipe' options
+t_try 'configure looks for libfabric alone in its directory' aclocal other_packages
 t_run 'registries can be loaded by their names without a version' names
 t_run 'Python reads the recipes of Spack and EasyBuild' python_reads
 t_try 'and finds their style good' flake8 python_style
