@@ -57,7 +57,8 @@ int machine_error;
 const char *asked_node;
 uint32_t asked_version;
 void (*spoil)(struct fi_info *info);
-bool resolves_node, making;
+bool resolves_node;
+volatile bool making;
 
 static void put_addr(struct fi_info *info, const char *text)
 {

@@ -44,7 +44,9 @@ extern const char *asked_node;   /* of the latest query that had one */
 extern uint32_t asked_version;
 extern void (*spoil)(struct fi_info *info); /* changes an offered info */
 extern bool resolves_node;                  /* the fake knows every address of 127.0.0.0/8 */
-extern bool making;                         /* an info is being made, not by the library */
+/* An info is being made, not by the library. Volatile, because gcc believes that calloc reads no
+ * variable, but a stand-in for it does. */
+extern volatile bool making;
 extern uint32_t running_version;
 
 /* The machine has these. */
