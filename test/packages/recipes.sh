@@ -59,6 +59,16 @@ other_packages() {
 		cat summary && grep -q ' 2.0.0 in .*, libcrypto 3.9.9$' summary
 }
 
+# Spack's recipe takes the releases of libraries that configure takes.
+releases() {
+	for name in libfabric:libfabric hwloc:hwloc openssl:libcrypto; do
+		oldest=$(grep -h -o "\[${name#*:} >= [0-9.]*" "$top_srcdir"/m4/*.m4 |
+			sed 's/.* //' | sort -V | head -n 1)
+		grep -q "depends_on(\"${name%:*}@$oldest:\"" "$spack" ||
+			{ echo "configure takes ${name%:*} $oldest"; return 1; }
+	done
+}
+
 # Names without a version are where programs only run, for MPI libraries load the registries by
 # them.
 names() {
@@ -122,6 +132,7 @@ mkdir -p "$t_dir/modules"
 ln -s "$modules" "$t_dir/modules/dat-ofi"
 t_run 'every recipe names this version' versions
 t_run 'configure knows every option of a recipe' options
+t_run "and takes the same releases of libraries as Spack's recipe" releases
 t_try 'configure looks for libfabric alone in its directory' aclocal other_packages
 t_run 'registries can be loaded by their names without a version' names
 t_run 'Python reads the recipes of Spack and EasyBuild' python_reads

@@ -27,7 +27,7 @@ class DatOfi(AutotoolsPackage):
     depends_on("check", type="test")
     depends_on("libfabric@1.17:")
     depends_on("hwloc@2.1:", when="+hwloc")
-    depends_on("openssl@3:")
+    depends_on("openssl@1.1.1:")
     # For its headers: the provider asks the device whether it has atomic operations.
     depends_on("rdma-core", when="^libfabric fabrics=verbs")
 
