@@ -51,6 +51,15 @@ no_traces() {
 	done
 }
 
+# A run path is an error, unless the compiler writes one into every program.
+run_paths() {
+	in_tree install "DESTDIR=$t_dir/spack" || return
+	cc=$(sed -n 's/^CC = //p' "$top_builddir/Makefile")
+	find "$t_dir/spack" -name 'libdat2.so.2.*' -exec patchelf --set-rpath /elsewhere '{}' + &&
+		in_tree installcheck "DESTDIR=$t_dir/spack" "CC=$cc -Wl,-rpath,/elsewhere" &&
+		! in_tree installcheck "DESTDIR=$t_dir/spack"
+}
+
 # The archive has all files of the repository, except those for git and the forge.
 complete() {
 	in_tree dist || return
@@ -67,6 +76,7 @@ t_run 'the folder of dat.conf' conf_folder
 t_run 'once more' again
 t_run 'nothing names the staging directory' no_traces
 t_run 'make installcheck DESTDIR' in_tree installcheck "DESTDIR=$stage"
+t_try 'of run paths' patchelf run_paths
 t_run 'make uninstall DESTDIR' removed
 if git -C "$top_srcdir" rev-parse --show-toplevel 2>/dev/null |
 	grep -q -x "$(cd "$top_srcdir" && pwd -P)"; then
