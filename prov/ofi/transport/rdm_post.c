@@ -204,6 +204,16 @@ ssize_t dofi_rdm_credit(struct dofi_ep *ep, uint32_t update)
 	return posted(ep, dofi_rdm_send_credit(ep->obj.ia, ep->dest, &credit));
 }
 
+/*
+ * An injected datagram is complete when the fabric has a copy of it. shm of libfabric 2.5 completes
+ * others only when the peer has read them, which a peer that closes its IA never does. Requests
+ * under way do not matter, because datagrams may be lost.
+ */
+static bool may_inject_datagram(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return wr->length <= ep->obj.ia->inject_max && wr->niov == 1 && !wr->split;
+}
+
 ssize_t dofi_rdm_ud_send(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_ah *ah)
 {
 	bool solicited = wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
@@ -216,10 +226,15 @@ ssize_t dofi_rdm_ud_send(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_
 		.context = dofi_context_of(ep->obj.ia, wr),
 		.data = ah->number | (solicited ? DOFI_UD_SOLICITED : 0),
 	};
+	ssize_t ret;
 
 	dofi_assert_held(&ep->lock);
-	return dofi_rdm_wake_after(ep->obj.ia, ah->wakeup,
-				   fi_tsendmsg(ep->fep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA));
+	if (may_inject_datagram(ep, wr))
+		ret = dofi_injected(wr, fi_tinjectdata(ep->fep, wr->iov->iov_base, wr->length,
+						       msg.data, ah->dest, DOFI_TAG_UD));
+	else
+		ret = fi_tsendmsg(ep->fep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA);
+	return dofi_rdm_wake_after(ep->obj.ia, ah->wakeup, ret);
 }
 
 /*

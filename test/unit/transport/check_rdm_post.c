@@ -59,7 +59,7 @@ static ssize_t inject_it(struct fid_ep *to, const void *buf, size_t length, fi_a
 			 uint64_t tag)
 {
 	(void)to, (void)buf, (void)length, (void)dest;
-	ck_assert_uint_eq(tag, TAG);
+	ck_assert_uint_eq(tag, expected_tag);
 	fabric.injected++;
 	return fabric.answer;
 }
@@ -251,12 +251,36 @@ START_TEST(a_datagram_names_its_receiver)
 	expected_tag = DOFI_TAG_UD;
 	wr->ep = &ep;
 	wr->niov = 1;
-	wr->flags = _i ? DAT_COMPLETION_SOLICITED_WAIT_FLAG : 0;
-	wr->iov[0] = (struct iovec){memory, 8};
+	wr->flags = _i & 1 ? DAT_COMPLETION_SOLICITED_WAIT_FLAG : 0;
+	wr->length = _i & 2 ? 16 : 17;
+	wr->iov[0] = (struct iovec){memory, wr->length};
 	ck_assert_int_eq(dofi_rdm_ud_send(&ep, wr, &ah), 0);
-	ck_assert_uint_eq(fabric.messages, 1);
-	ck_assert_uint_eq(fabric.data, 5 | (_i ? DOFI_UD_SOLICITED : 0));
+	ck_assert_uint_eq(_i & 2 ? fabric.injected : fabric.messages, 1);
+	ck_assert_uint_eq(fabric.data, 5 | (_i & 1 ? DOFI_UD_SOLICITED : 0));
 	ck_assert(fabric.flags & FI_REMOTE_CQ_DATA);
+}
+END_TEST
+
+/* Also if others are under way. The request is complete then, and posted again if there is no room.
+ */
+START_TEST(a_small_datagram_is_injected)
+{
+	static struct dofi_ud_ah ah = {.number = 5};
+	struct dofi_wr *wr = dofi_ring_at(&ep.req, 1);
+	unsigned int segments = _i == 1 ? 2 : _i != 2;
+
+	expected_tag = DOFI_TAG_UD;
+	ep.req.issue = ep.req.tail = 1;
+	wr->ep = &ep;
+	wr->state = DOFI_WR_ISSUED;
+	wr->niov = (uint8_t)segments;
+	wr->split = _i == 3;
+	wr->length = segments ? 8 : 0;
+	wr->iov[0] = (struct iovec){memory, wr->length};
+	fabric.answer = _i == 4 ? -FI_EAGAIN : 0;
+	ck_assert_int_eq(dofi_rdm_ud_send(&ep, wr, &ah), fabric.answer);
+	ck_assert_uint_eq(fabric.injected, _i == 0 || _i == 4);
+	ck_assert_uint_eq(wr->state, _i == 0 ? DOFI_WR_DONE : DOFI_WR_ISSUED);
 }
 END_TEST
 
@@ -289,7 +313,8 @@ int main(void)
 	tcase_add_loop_test(tc, an_empty_message_is_injected, 0, 8);
 	tcase_add_test(tc, a_send_without_segments_that_is_not_injected);
 	tcase_add_loop_test(tc, the_data_of_a_message_for_an_srq, 0, 3);
-	tcase_add_loop_test(tc, a_datagram_names_its_receiver, 0, 2);
+	tcase_add_loop_test(tc, a_datagram_names_its_receiver, 0, 4);
+	tcase_add_loop_test(tc, a_small_datagram_is_injected, 0, 5);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
