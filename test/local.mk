@@ -736,7 +736,8 @@ made_region_wraps = -Wl,--wrap=mmap -Wl,--wrap=strdup -Wl,--wrap=free
 %C%_unit_cm_check_truncated_LDADD = $(p2_libs)
 %C%_unit_transport_check_peer_SOURCES = %D%/unit/transport/check_peer.c %D%/lib/t_blocks.h $(t_headers)
 %C%_unit_transport_check_peer_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_peer_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_shm_may_meet $(t_blocks_wraps)
+%C%_unit_transport_check_peer_LINK = $(LINK) $(t_blocks_wraps) -Wl,--wrap=dofi_now \
+	-Wl,--wrap=dofi_shm_may_meet
 %C%_unit_transport_check_peer_LDADD = $(p2_libs)
 %C%_unit_dto_check_atomic_SOURCES = %D%/unit/dto/check_atomic.c $(t_headers)
 %C%_unit_dto_check_atomic_CPPFLAGS = $(p2_cppflags)
@@ -922,8 +923,8 @@ made_path_wraps = -Wl,--wrap=dofi_remote_write -Wl,--wrap=dofi_remote_read -Wl,-
 	-Wl,--wrap=dofi_peers_withdraw -Wl,--wrap=dofi_peers_close \
 	-Wl,--wrap=dofi_async_errors_open -Wl,--wrap=dofi_async_errors_begin \
 	-Wl,--wrap=dofi_async_errors_close -Wl,--wrap=dofi_async_errors_poll \
-	-Wl,--wrap=dofi_shm_cleanup_probe -Wl,--wrap=dofi_shm_cleanup_init -Wl,--wrap=dofi_shm_repair_open \
-	-Wl,--wrap=dofi_same_process_hide -Wl,--wrap=dofi_greetings_poll \
+	-Wl,--wrap=dofi_shm_cleanup_probe -Wl,--wrap=dofi_shm_cleanup_init \
+	-Wl,--wrap=dofi_shm_repair_open -Wl,--wrap=dofi_same_process_hide -Wl,--wrap=dofi_greetings_poll \
 	-Wl,--wrap=dofi_rx_slots_try_more -Wl,--wrap=dofi_mr_close -Wl,--wrap=dofi_peer_of \
 	-Wl,--wrap=dofi_peer_find -Wl,--wrap=dofi_peer_closed -Wl,--wrap=dofi_srq_cancel \
 	-Wl,--wrap=dofi_srq_abandon -Wl,--wrap=dofi_engine_drain_cq

@@ -205,6 +205,14 @@ static void begin_details(struct dofi_chan *chan)
 	dofi_chan_proved(chan);
 }
 
+/* Whether the names of two providers differ in the mark alone. */
+static bool differ_in_age(const char *a, const char *b)
+{
+	size_t size = strcspn(a, "@");
+
+	return size == strcspn(b, "@") && !strncmp(a, b, size);
+}
+
 static bool agreeable(const struct dofi_chan *chan, const uint8_t *body, size_t size,
 		      struct dofi_details *details_p, char *why, size_t why_size)
 {
@@ -216,7 +224,7 @@ static bool agreeable(const struct dofi_chan *chan, const uint8_t *body, size_t 
 	else if (strcmp(details_p->provider, provider))
 		snprintf(why, why_size, "it uses the libfabric provider %s, we use %s; %s",
 			 details_p->provider, provider,
-			 strstr(provider, OLD_MARK) || strstr(details_p->provider, OLD_MARK)
+			 differ_in_age(provider, details_p->provider)
 				 ? "both hosts need libfabric 1.18 or later, or another provider"
 				 : "choose one for both with DAT_OFI_PROVIDER");
 	else if (details_p->transport != chan->ia->trans->id)

@@ -383,6 +383,21 @@ START_TEST(releases_that_do_not_understand_each_other)
 }
 END_TEST
 
+/* A newer libfabric would not help here. */
+START_TEST(an_old_provider_and_another_one)
+{
+	static char rxm[] = "tcp;ofi_rxm";
+
+	fabric_attr[DIALS].prov_name = rxm;
+	fabric_attr[ACCEPTS].prov_name = _i ? verbs : tcp; /* tcp is how the other name begins */
+	ias[DIALS].quirks = DOFI_QUIRK_OLD_MESSAGES;
+	meet();
+	expect_states(DOFI_CHAN_DEAD, DOFI_CHAN_DEAD);
+	assert_said("we use tcp;ofi_rxm@1.17; choose one for both with DAT_OFI_PROVIDER");
+	assert_said("the libfabric provider tcp;ofi_rxm@1.17, we use ");
+}
+END_TEST
+
 /* The message has room for 31 bytes of the name. */
 START_TEST(providers_with_long_names_agree)
 {
@@ -672,6 +687,7 @@ int main(void)
 	tcase_add_loop_test(tcase, details_with_a_wrong_seal_are_refused, 0, 2);
 	tcase_add_test(tcase, details_that_are_malformed_are_refused);
 	tcase_add_loop_test(tcase, releases_that_do_not_understand_each_other, 0, 4);
+	tcase_add_loop_test(tcase, an_old_provider_and_another_one, 0, 2);
 	tcase_add_loop_test(tcase, providers_with_long_names_agree, 0, 2);
 	tcase_add_test(tcase, a_handshake_after_another_dial_begins_anew);
 	tcase_add_loop_test(tcase, without_a_session_there_is_no_handshake, 0, SIDES);
