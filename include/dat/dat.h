@@ -1102,7 +1102,8 @@ typedef DAT_UINT64		DAT_IA_ATTR_MASK;
 
 /*
  * evd_stream_merging_supported tells which streams can share an EVD. Rows and columns are:
- * software, connection request, DTO, connection, RMR bind, asynchronous.
+ * software, connection request, DTO, connection, RMR bind, asynchronous. The standard's header has
+ * const here, with which C++ and clang 21 refuse a variable without an initial value.
  */
 typedef struct dat_provider_attr {
 	char			provider_name[DAT_NAME_MAX_LENGTH];
@@ -1120,7 +1121,7 @@ typedef struct dat_provider_attr {
 	DAT_EP_CREATOR_FOR_PSP	ep_creator;
 	DAT_PZ_SUPPORT		pz_support;
 	DAT_UINT32		optimal_buffer_alignment;	/* bytes */
-	const DAT_BOOLEAN	evd_stream_merging_supported[6][6];
+	DAT_BOOLEAN		evd_stream_merging_supported[6][6];
 	DAT_BOOLEAN		srq_supported;
 	DAT_COUNT		srq_watermarks_supported;
 	DAT_BOOLEAN		srq_ep_pz_difference_supported;

@@ -27,6 +27,16 @@ together() {
 	done
 }
 
+# uninitialized COMPILER...: true when a program may declare attributes without an initial value
+uninitialized() {
+	for generation in dat dat2; do
+		printf '#include <%s/udat.h>\nvoid f(void) { DAT_%s; }\n' "$generation" \
+			'PROVIDER_ATTR p; DAT_IA_ATTR i; DAT_EP_ATTR e; (void)p; (void)i; (void)e' \
+			>"$t_dir/some.c"
+		compiles "$@" || return
+	done
+}
+
 # c23 COMPILER: prints the compiler's name of C23, the default of newer compilers. In C23 () means
 # no arguments, and bool is a keyword.
 c23() {
@@ -45,6 +55,8 @@ for cc in gcc clang; do
 	done
 done
 for cxx in g++ clang++; do
+	t_try "attributes without an initial value, $cxx" "$cxx" \
+		uninitialized "$cxx" -x c++ -std=c++11
 	for std in c++11 c++17; do
 		t_try "$cxx -std=$std" "$cxx" together "$cxx" -x c++ "-std=$std"
 	done
