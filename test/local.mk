@@ -1778,7 +1778,7 @@ coverage:
 		echo "# conform$$suite over $$fabric: $$(grep -c '^ok' $$fabric$$suite.tap) passed," \
 			"$$(grep -c '^not ok' $$fabric$$suite.tap) failed"; \
 	done; done
-	@$(srcdir)/%D%/tools/coverage.py $(if $(FILES),--files) $(if $(MISSED),--missed) '$(abs_srcdir)' %D%/coverage
+	@$(srcdir)/%D%/tools/coverage.py $${FILES:+--files} $${MISSED:+--missed} '$(abs_srcdir)' %D%/coverage
 
 .PHONY: coverage
 .PHONY: conform check-all check-debian12 check-debian13 check-faults check-mutants check-packages check-verbs \

@@ -150,7 +150,7 @@ struct caller {
 	struct t_end end[2];
 };
 
-static const char *call_once(struct caller *caller)
+static const char *call_and_hang_up(struct caller *caller)
 {
 	struct t_end *end = caller->end;
 	DAT_EVENT event;
@@ -175,7 +175,7 @@ static void *call_thread(void *arg)
 	const char *why = NULL;
 
 	while (!over && !why)
-		why = call_once(arg);
+		why = call_and_hang_up(arg);
 	return (void *)(uintptr_t)why;
 }
 

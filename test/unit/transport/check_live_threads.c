@@ -38,10 +38,8 @@ static void end(void)
 
 static void run(void)
 {
-	static volatile unsigned int n;
-
-	for (;;)
-		n++;
+	for (volatile bool on = true; on;)
+		;
 }
 
 static void sleep_on(void)
