@@ -22,16 +22,18 @@ datr_cppflags = $(product_cppflags) -DDAT_CONF_DIR='"$(sysconfdir)"' -DDATR_LIBD
 %C%_libdatr2_a_CPPFLAGS = $(datr_cppflags) -DDATR_DAT_MAJOR=2
 %C%_libdatr2_a_CFLAGS = $(pic_cflags)
 
+# The C library before glibc 2.34 has dlopen in a library of its own, which has to follow the archive
+# that needs it. libtool puts LIBS before it.
 %C%_libdat_la_SOURCES =
 %C%_libdat_la_LDFLAGS = $(library_ldflags) -version-info $(LIBDAT_VERSION) \
 	-Wl,--version-script=$(srcdir)/%D%/libdat.map \
-	-Wl,--whole-archive,%D%/libdatr1.a,--no-whole-archive
+	-Wl,--whole-archive,%D%/libdatr1.a,--no-whole-archive $(LIBS:-l%=-Wl,-l%)
 EXTRA_%C%_libdat_la_DEPENDENCIES = %D%/libdat.map %D%/libdatr1.a
 
 %C%_libdat2_la_SOURCES =
 %C%_libdat2_la_LDFLAGS = $(library_ldflags) -version-info $(LIBDAT2_VERSION) \
 	-Wl,--version-script=$(srcdir)/%D%/libdat2.map \
-	-Wl,--whole-archive,%D%/libdatr2.a,--no-whole-archive
+	-Wl,--whole-archive,%D%/libdatr2.a,--no-whole-archive $(LIBS:-l%=-Wl,-l%)
 EXTRA_%C%_libdat2_la_DEPENDENCIES = %D%/libdat2.map %D%/libdatr2.a
 
 # dat_conf writes the file; below a prefix of its own nothing else makes its folder.

@@ -21,6 +21,7 @@ dofi_base_sources = \
 	%D%/base/log.c %D%/base/log.h \
 	%D%/base/log_fabric.c %D%/base/log_fabric.h \
 	%D%/base/param.c %D%/base/param.def %D%/base/param.h \
+	%D%/base/pidfd.h \
 	%D%/base/run_delay.c %D%/base/run_delay.h \
 	%D%/base/power.h \
 	%D%/base/probe.h \
@@ -240,7 +241,7 @@ dofi_sources = \
 	$(dofi_api_sources)
 
 dofi_cppflags = $(product_cppflags) -I$(srcdir)/%D% $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS) $(CRYPTO_CFLAGS)
-dofi_libs = $(LIBFABRIC_LIBS) $(HWLOC_LIBS) $(CRYPTO_LIBS)
+dofi_libs = $(LIBFABRIC_LIBS) $(HWLOC_LIBS) $(CRYPTO_LIBS) $(LIBS)
 
 %C%_libdofi1_a_SOURCES = $(dofi_sources) %D%/api/api12.c %D%/progress/unfold12.c
 %C%_libdofi1_a_SHORTNAME = v1

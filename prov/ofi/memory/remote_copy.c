@@ -2,6 +2,7 @@
 #include "memory/remote_copy.h"
 
 #include "base/last_word.h"
+#include "base/pidfd.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SEGMENTS 16 /* of one call */
@@ -94,7 +94,7 @@ bool dofi_process_is_dead(pid_t pid)
 
 	if (pid <= 0)
 		return false;
-	pfd.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	pfd.fd = dofi_pidfd_open(pid);
 	if (pfd.fd < 0)
 		return errno == ESRCH || (kill(pid, 0) && errno == ESRCH);
 	dead = poll(&pfd, 1, 0) > 0;

@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/pidfd.h"
 #include "fabric/quirks.h"
 #include "object/ia.h"
 #include "base/thread.h"
@@ -22,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define LOOK_MS      10
@@ -117,7 +117,7 @@ static void identify(struct dofi_shm_repair *r, struct dofi_shm_peer *peer, cons
 	if (!ret && is_ours(peer))
 		return;
 	if (!ret) {
-		peer->pidfd = (int)syscall(SYS_pidfd_open, peer->region.pid, 0);
+		peer->pidfd = dofi_pidfd_open(peer->region.pid);
 		ret = peer->pidfd < 0 ? -errno : 0;
 	}
 	if (!ret && !has_mapped(peer->region.pid, &peer->region))

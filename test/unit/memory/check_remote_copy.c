@@ -3,6 +3,7 @@
 #include "t_hooks.h"
 #include "unit.h"
 
+#include "base/pidfd.h"
 #include "memory/remote_copy.h"
 
 #include <errno.h>
@@ -16,7 +17,6 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 #define SIZE ((3u << 20) + 4096u) /* several calls of the kernel */
 

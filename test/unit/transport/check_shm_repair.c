@@ -6,6 +6,7 @@
 #include "t_hooks.h"
 #include "unit.h"
 
+#include "../../../prov/ofi/base/pidfd.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/transport/shm_repair.h"
@@ -21,7 +22,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
