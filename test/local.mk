@@ -268,7 +268,7 @@ t1_cppflags = $(t_cppflags) -DT_DAT_MAJOR=1
 t2_cppflags = $(t_cppflags) -DT_DAT_MAJOR=2
 t1_libs = src/.libs/libdat.so $(CHECK_LIBS)
 t2_libs = src/.libs/libdat2.so $(CHECK_LIBS)
-t_headers = %D%/lib/dat_version.h %D%/lib/t_check.h %D%/lib/unit.h
+t_headers = %D%/lib/dat_version.h %D%/lib/t_check.h %D%/lib/t_heap.h %D%/lib/unit.h
 t_blocks_wraps = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free
 
 late_dat = %D%/programs/late_dat.c %D%/programs/late_dat.h %D%/programs/ranks.c %D%/programs/ranks.h \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* IAs: open, close, and attributes. */
 #include <dlfcn.h>
-#include <malloc.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 
 #include "zoo.h"
+#include "../lib/t_heap.h"
 
 static DAT_RETURN open_with(DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *evd)
 {
@@ -471,12 +471,12 @@ START_TEST(IA_034_abrupt_close_leaks_nothing)
 		use_and_close();
 	descriptors = entries_of("/proc/self/fd");
 	threads = entries_of("/proc/self/task");
-	bytes = mallinfo2().uordblks + mallinfo2().hblkhd;
+	bytes = t_heap();
 	for (int i = 0; i < ROUNDS; i++)
 		use_and_close();
 	ck_assert_int_eq(entries_of("/proc/self/fd"), descriptors);
 	t_until(entries_of("/proc/self/task") <= threads); /* the last one may be on its way out */
-	ck_assert_uint_le(mallinfo2().uordblks + mallinfo2().hblkhd, bytes + ROUNDS * loss);
+	ck_assert_uint_le(t_heap(), bytes + ROUNDS * loss);
 }
 END_TEST
 

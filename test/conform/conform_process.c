@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Processes that fork, load the other generation, or run for long. */
 #include <dlfcn.h>
-#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "paired.h"
+#include "../lib/t_heap.h"
 
 /* --- fork --- */
 
@@ -107,13 +107,13 @@ START_TEST(TRN_013_messages_of_ended_connections_are_freed)
 
 	for (int round = 0; round < 60; round++) {
 		if (round == 10) /* all caches have their final size by then */
-			before = mallinfo2().uordblks;
+			before = t_heap();
 		for (uint64_t i = 0; i < 4; i++)
 			t_ok(t_send(us, 0, T_BUF_SIZE, i, DAT_COMPLETION_DEFAULT_FLAG));
 		paired_again();
 	}
 	paired_send(us, peer, 64);
-	ck_assert_uint_lt(mallinfo2().uordblks, before + (1 << 20));
+	ck_assert_uint_lt(t_heap(), before + (1 << 20));
 }
 END_TEST
 

@@ -4,7 +4,7 @@
 EXTRA_DIST += %D%/README.md %D%/perf.sh %D%/run
 
 if HAVE_CHECK
-if HAVE_VERBS_H
+if SOFT_EFA
 check_LTLIBRARIES += %D%/libsoftefa.la
 endif
 endif
@@ -37,7 +37,7 @@ efa_tests = %D%/check_efa %D%/short.sh
 %C%_check_efa_LDADD = $(LIBFABRIC_LIBS) $(CHECK_LIBS) -ldl
 EXTRA_DIST += %D%/short.sh
 if HAVE_CHECK
-if HAVE_VERBS_H
+if SOFT_EFA
 check_PROGRAMS += %D%/check_efa
 checked_efa_tests = $(efa_tests)
 endif

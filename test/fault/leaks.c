@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "process.h"
+#include "../lib/t_heap.h"
 #include "../lib/t_hooks.h"
 
 #define FEW_FILES     50
@@ -41,7 +42,7 @@ static struct use use_now(void)
 	return (struct use){
 		.files = fault_open_files(),
 		.threads = fault_threads(),
-		.bytes = mallinfo2().uordblks,
+		.bytes = t_heap(),
 		.pages = resident_pages(),
 	};
 }

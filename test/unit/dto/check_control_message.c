@@ -3,6 +3,7 @@
  * Control messages: their contents, the order of control message and message, their number, and
  * invalid ones.
  */
+#include "t_heap.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/cm/conn.h"
@@ -17,7 +18,6 @@
 #include "../../../prov/ofi/dto/issue.h"
 #include "../../../prov/ofi/dto/receive.h"
 
-#include <malloc.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
 
@@ -170,9 +170,9 @@ START_TEST(an_EP_gives_the_memory_of_its_control_messages_back)
 		dofi_ctrl_msgs_detach(&ep);
 		ck_assert_ptr_null(ep.ctrl_msgs);
 		ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
-		before = i ? before : mallinfo2().uordblks;
+		before = i ? before : t_heap();
 	}
-	ck_assert_uint_lt(mallinfo2().uordblks, before + 100 * sizeof(*ep.ctrl_msgs));
+	ck_assert_uint_lt(t_heap(), before + 100 * sizeof(*ep.ctrl_msgs));
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The memory of rings: its layout, and the move to a larger ring. */
+#include "t_heap.h"
 #include "t_hooks.h"
 #include "unit.h"
 
@@ -8,7 +9,6 @@
 #include "../../../prov/ofi/object/mem.h"
 
 #include <errno.h>
-#include <malloc.h>
 
 static struct dofi_ia ia;
 static bool no_memory;
@@ -106,16 +106,9 @@ START_TEST(a_slot_has_room_for_all_its_parts)
 }
 END_TEST
 
-static size_t in_use(void)
-{
-	const struct mallinfo2 info = mallinfo2();
-
-	return info.uordblks + info.hblkhd;
-}
-
 START_TEST(a_ring_gives_its_memory_back)
 {
-	size_t before = in_use();
+	size_t before = t_heap();
 
 	ia.context_gap = _i ? DOFI_CONTEXT_GAP : 0;
 	for (int i = 0; i < 100; i++) {
@@ -123,7 +116,7 @@ START_TEST(a_ring_gives_its_memory_back)
 
 		dofi_ring_fini(&ring);
 	}
-	ck_assert_uint_lt(in_use(), before + 1024 * sizeof(struct dofi_wr));
+	ck_assert_uint_lt(t_heap(), before + 1024 * sizeof(struct dofi_wr));
 }
 END_TEST
 

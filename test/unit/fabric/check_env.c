@@ -26,7 +26,8 @@ static bool full;
 
 /* The device below rxm. */
 static bool has_srqs;
-static struct fi_domain_attr domain_attr = {.name = (char[]){"rxe0"}};
+static char device[] = "rxe0";
+static struct fi_domain_attr domain_attr = {.name = device};
 static struct fi_info info = {.domain_attr = &domain_attr};
 
 int fi_getinfo(uint32_t api, const char *node, const char *service, uint64_t flags,

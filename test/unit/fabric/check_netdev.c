@@ -2,7 +2,6 @@
 /* Addresses, subnets and devices of a host whose interfaces the test chooses. */
 #include <fcntl.h>
 #include <ifaddrs.h>
-#include <malloc.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/addr.h"
 #include "fabric/netdev.h"
 
+#include "../../lib/t_heap.h"
 #include "../../lib/t_hooks.h"
 #include "../../lib/t_machine.h"
 #include "../../lib/unit.h"
@@ -454,12 +454,12 @@ START_TEST(a_look_at_a_device_leaves_nothing)
 	t_machine_link("class/net/eth1/device", "devices/virtual");
 	for (int i = 0; i < 100; i++) {
 		if (i == 10)
-			before = mallinfo2().uordblks;
+			before = t_heap();
 		ck_assert(dofi_netdev_pci("eth0", &pci));
 		ck_assert(!dofi_netdev_pci("eth1", &pci));
 		ck_assert(!dofi_netdev_pci("eth2", &pci));
 	}
-	ck_assert_uint_le(mallinfo2().uordblks, before + 1000);
+	ck_assert_uint_le(t_heap(), before + 1000);
 	ck_assert_int_eq(open_files(), files);
 }
 END_TEST

@@ -7,9 +7,9 @@
 #include "fabric/quirks.h"
 #include "fabric/select.h"
 
+#include "../../lib/t_heap.h"
 #include "../../lib/t_hooks.h"
 
-#include <malloc.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
@@ -476,11 +476,11 @@ START_TEST(test_a_choice_leaves_no_memory)
 	resolves_node = true;
 	for (int i = 0; i < 200; i++) {
 		if (i == 20)
-			before = mallinfo2().uordblks;
+			before = t_heap();
 		if (!choose("ofi", words[_i]))
 			fi_freeinfo(chosen);
 	}
-	ck_assert_uint_le(mallinfo2().uordblks, before + 4000);
+	ck_assert_uint_le(t_heap(), before + 4000);
 }
 END_TEST
 #endif

@@ -2,10 +2,10 @@
 /* The parser of dat.conf. Compiled together with it, with DAT_CONF_DIR "etc", a relative path. */
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../../lib/t_heap.h"
 #include "../../lib/t_hooks.h"
 #include "../../lib/unit.h"
 
@@ -390,10 +390,10 @@ START_TEST(test_reading_leaves_no_memory_and_no_descriptor)
 	close(fd);
 	for (int i = 0; i < 50; i++) {
 		if (i == 5)
-			before = mallinfo2().uordblks;
+			before = t_heap();
 		datr_conf_load(&conf);
 	}
-	ck_assert_uint_le(mallinfo2().uordblks, before + 1000);
+	ck_assert_uint_le(t_heap(), before + 1000);
 	ck_assert_int_eq(dup(STDERR_FILENO), fd); /* still the lowest that is free */
 }
 END_TEST

@@ -27,7 +27,8 @@
 static struct dofi_ia ia;
 static struct fi_domain_attr domain_attr;
 static struct fi_ep_attr ep_attr;
-static struct fi_fabric_attr fabric_attr = {.prov_name = (char[]){"none"}};
+static char provider[] = "none";
+static struct fi_fabric_attr fabric_attr = {.prov_name = provider};
 static struct fi_rx_attr rx_attr = {.size = 64};
 static struct fi_info info = {.domain_attr = &domain_attr,
 			      .ep_attr = &ep_attr,
