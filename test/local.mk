@@ -268,7 +268,8 @@ t1_cppflags = $(t_cppflags) -DT_DAT_MAJOR=1
 t2_cppflags = $(t_cppflags) -DT_DAT_MAJOR=2
 t1_libs = src/.libs/libdat.so $(CHECK_LIBS)
 t2_libs = src/.libs/libdat2.so $(CHECK_LIBS)
-t_headers = %D%/lib/dat_version.h %D%/lib/t_check.h %D%/lib/t_heap.h %D%/lib/unit.h
+t_headers = %D%/lib/dat_version.h %D%/lib/t_check.h %D%/lib/t_fstat.h %D%/lib/t_heap.h %D%/lib/unit.h
+t_fstat_wraps = -Wl,--wrap=fstat -Wl,--wrap=__fxstat
 t_blocks_wraps = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free
 
 late_dat = %D%/programs/late_dat.c %D%/programs/late_dat.h %D%/programs/ranks.c %D%/programs/ranks.h \
@@ -498,7 +499,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_memory_check_ring_LDADD = $(p2_libs)
 %C%_unit_memory_check_segment_SOURCES = %D%/unit/memory/check_segment.c $(t_headers)
 %C%_unit_memory_check_segment_CPPFLAGS = $(p2_cppflags)
-%C%_unit_memory_check_segment_LINK = $(LINK) -Wl,--wrap=mmap -Wl,--wrap=fcntl -Wl,--wrap=fstat
+%C%_unit_memory_check_segment_LINK = $(LINK) -Wl,--wrap=mmap -Wl,--wrap=fcntl $(t_fstat_wraps)
 %C%_unit_memory_check_segment_LDADD = $(p2_libs)
 %C%_unit_progress_check_wakeup_SOURCES = %D%/unit/progress/check_wakeup.c $(t_headers)
 %C%_unit_progress_check_wakeup_CPPFLAGS = $(p2_cppflags)
@@ -668,7 +669,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_credit_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_cleanup_SOURCES = %D%/unit/transport/check_shm_cleanup.c $(t_headers)
 %C%_unit_transport_check_shm_cleanup_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_shm_cleanup_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=fstat -Wl,--wrap=fchmod -Wl,--wrap=open \
+%C%_unit_transport_check_shm_cleanup_LINK = $(LINK) -Wl,--wrap=dofi_now $(t_fstat_wraps) -Wl,--wrap=fchmod -Wl,--wrap=open \
 	-Wl,--wrap=openat
 %C%_unit_transport_check_shm_cleanup_LDADD = $(p2_libs)
 # Regions that a test makes; made_region.c replaces some functions of the C library.
@@ -680,7 +681,7 @@ made_region_wraps = -Wl,--wrap=mmap -Wl,--wrap=strdup -Wl,--wrap=free
 %C%_unit_transport_check_shm_commands_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_layout_SOURCES = %D%/unit/transport/check_shm_layout.c $(made_region)
 %C%_unit_transport_check_shm_layout_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_shm_layout_LINK = $(LINK) $(made_region_wraps) -Wl,--wrap=fstat -Wl,--wrap=open
+%C%_unit_transport_check_shm_layout_LINK = $(LINK) $(made_region_wraps) $(t_fstat_wraps) -Wl,--wrap=open
 %C%_unit_transport_check_shm_layout_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_peer_table_SOURCES = %D%/unit/transport/check_shm_peer_table.c $(made_region)
 %C%_unit_transport_check_shm_peer_table_CPPFLAGS = $(p2_cppflags)
@@ -1151,7 +1152,7 @@ conn_world_wraps = -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_
 %C%_unit_base_check_cookie_SOURCES = %D%/unit/base/check_cookie.c $(t_headers)
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_cookie_LINK = $(LINK) -Wl,--wrap=pwrite -Wl,--wrap=access -Wl,--wrap=fcntl \
-	-Wl,--wrap=nanosleep -Wl,--wrap=fopen -Wl,--wrap=fstat -Wl,--wrap=open
+	-Wl,--wrap=nanosleep -Wl,--wrap=fopen $(t_fstat_wraps) -Wl,--wrap=open
 %C%_unit_base_check_cookie_LDADD = $(p2_libs)
 %C%_unit_object_check_ctxtab_SOURCES = %D%/unit/object/check_ctxtab.c $(t_headers)
 %C%_unit_object_check_ctxtab_CPPFLAGS = $(p2_cppflags)

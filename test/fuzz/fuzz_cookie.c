@@ -5,6 +5,7 @@
  * cookie, the next two are the entries that other processes hold. The list of mappings follows, up
  * to a zero byte, then the file.
  */
+#include "../lib/t_fstat.h"
 #include "fuzz.h"
 
 #include "base/cookie.h"
@@ -39,8 +40,6 @@ int __real_fcntl(int fd, int command, ...);
 ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t at);
 ssize_t __real_pread(int fd, void *bytes, size_t size, off_t at);
 ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t at);
-int __wrap_fstat(int fd, struct stat *st);
-int __real_fstat(int fd, struct stat *st);
 int __wrap_close(int fd);
 int __real_close(int fd);
 int __wrap_unlink(const char *path);
@@ -133,7 +132,7 @@ ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t at)
 int __wrap_fstat(int fd, struct stat *st)
 {
 	if (fd != FD)
-		return __real_fstat(fd, st);
+		return t_real_fstat(fd, st);
 	memset(st, 0, sizeof(*st));
 	st->st_uid = geteuid();
 	st->st_mode = S_IFREG | 0600;

@@ -4,6 +4,7 @@
  * the next two are the file's mode and its special properties. The name of the job follows, up to a
  * zero byte, then the file.
  */
+#include "../lib/t_fstat.h"
 #include "fuzz.h"
 
 #include "auth/crypto.h"
@@ -35,8 +36,6 @@ static struct {
 } file;
 
 int __wrap_openat(int dir, const char *name, int flags, ...);
-int __wrap_fstat(int fd, struct stat *st);
-int __real_fstat(int fd, struct stat *st);
 ssize_t __wrap_read(int fd, void *bytes, size_t size);
 ssize_t __real_read(int fd, void *bytes, size_t size);
 int __wrap_close(int fd);
@@ -60,7 +59,7 @@ int __wrap_openat(int dir, const char *name, int flags, ...)
 int __wrap_fstat(int fd, struct stat *st)
 {
 	if (fd != FD)
-		return __real_fstat(fd, st);
+		return t_real_fstat(fd, st);
 	memset(st, 0, sizeof(*st));
 	st->st_uid = geteuid() + !!(file.odd & FOREIGN);
 	st->st_mode = (file.odd & DEVICE ? S_IFCHR : S_IFREG) | 0400 | file.mode;

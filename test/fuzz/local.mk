@@ -54,12 +54,12 @@ check_LIBRARIES += %D%/libworld.a
 %C%_fuzz_cookie_SOURCES = %D%/fuzz_cookie.c $(fuzz_main)
 %C%_fuzz_cookie_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_CORPUS='"cookie"'
 %C%_fuzz_cookie_LINK = $(LINK) $(fuzz_flags) -Wl,--wrap=open -Wl,--wrap=fcntl -Wl,--wrap=pread -Wl,--wrap=pwrite \
-	-Wl,--wrap=fstat -Wl,--wrap=close -Wl,--wrap=unlink -Wl,--wrap=fopen
+	$(t_fstat_wraps) -Wl,--wrap=close -Wl,--wrap=unlink -Wl,--wrap=fopen
 %C%_fuzz_cookie_LDADD = $(fuzz_libs)
 
 %C%_fuzz_key_SOURCES = %D%/fuzz_key.c $(fuzz_main)
 %C%_fuzz_key_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_CORPUS='"key"'
-%C%_fuzz_key_LINK = $(LINK) $(fuzz_flags) -Wl,--wrap=openat -Wl,--wrap=fstat -Wl,--wrap=read -Wl,--wrap=close \
+%C%_fuzz_key_LINK = $(LINK) $(fuzz_flags) -Wl,--wrap=openat $(t_fstat_wraps) -Wl,--wrap=read -Wl,--wrap=close \
 	-Wl,--wrap=getenv
 %C%_fuzz_key_LDADD = $(fuzz_libs)
 

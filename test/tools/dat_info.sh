@@ -496,11 +496,12 @@ copies() {
 
 # A program may run with the distribution's registry, which does not know the default names.
 other_registry() {
-	t_ends 1 env LD_LIBRARY_PATH="${1%/*}" "$info" -a ofi-tcp &&
+	where=${1%/*}${libfabric_libdir:+:$libfabric_libdir}
+	t_ends 1 env LD_LIBRARY_PATH="$where" "$info" -a ofi-tcp &&
 		t_says "dat_info: $1 is not that of dat-ofi: it opens only names" &&
-		t_ends 0 env LD_LIBRARY_PATH="${1%/*}" "$info" -V &&
+		t_ends 0 env LD_LIBRARY_PATH="$where" "$info" -V &&
 		t_says "DAT registry $1, not that of dat-ofi" || return
-	env LD_LIBRARY_PATH="${1%/*}" "$info" -c >"$t_dir/o"
+	env LD_LIBRARY_PATH="$where" "$info" -c >"$t_dir/o"
 	t_says "warn libraries $1 is not that of dat-ofi: it opens only names that have a line" \
 		'lead to that of dat-ofi' || return
 	t_ends 0 "$info" -V && t_says 'DAT registry' && ! t_says 'not that of dat-ofi'

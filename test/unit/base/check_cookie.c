@@ -4,6 +4,7 @@
  * which every user can make before we do.
  */
 #include "t_heap.h"
+#include "t_fstat.h"
 #include "t_hooks.h"
 #include "unit.h"
 
@@ -220,8 +221,6 @@ ssize_t __real_pwrite(int fd, const void *bytes, size_t n, off_t at);
 T_STAND_IN ssize_t __wrap_pwrite(int fd, const void *bytes, size_t n, off_t at);
 int __real_access(const char *name, int mode);
 T_STAND_IN int __wrap_access(const char *name, int mode);
-int __real_fstat(int fd, struct stat *st);
-T_STAND_IN int __wrap_fstat(int fd, struct stat *st);
 int __real_open(const char *name, int flags, ...);
 T_STAND_IN int __wrap_open(const char *name, int flags, ...);
 
@@ -240,7 +239,7 @@ int __wrap_access(const char *name, int mode)
 int __wrap_fstat(int fd, struct stat *st)
 {
 	if (!stat_error || stats_before_error-- > 0)
-		return __real_fstat(fd, st);
+		return t_real_fstat(fd, st);
 	errno = stat_error;
 	return -1;
 }

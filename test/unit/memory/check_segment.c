@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory that is passed by its descriptor: only what nobody can take away is mapped. */
+#include "t_fstat.h"
 #include "t_hooks.h"
 #include "unit.h"
 
@@ -25,8 +26,6 @@ T_STAND_IN void *__wrap_mmap(void *where, size_t length, int prot, int flags, in
 void *__real_mmap(void *where, size_t length, int prot, int flags, int fd, off_t offset);
 T_STAND_IN int __wrap_fcntl(int fd, int command, ...);
 int __real_fcntl(int fd, int command, ...);
-T_STAND_IN int __wrap_fstat(int fd, struct stat *st);
-int __real_fstat(int fd, struct stat *st);
 
 void *__wrap_mmap(void *where, size_t length, int prot, int flags, int fd, off_t offset)
 {
@@ -51,7 +50,7 @@ int __wrap_fcntl(int fd, int command, ...)
 int __wrap_fstat(int fd, struct stat *st)
 {
 	errno = EIO;
-	return fails == FSTAT ? -1 : __real_fstat(fd, st);
+	return fails == FSTAT ? -1 : t_real_fstat(fd, st);
 }
 
 static int next_fd(void)

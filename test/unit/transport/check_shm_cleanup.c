@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Regions in /dev/shm: regions of killed processes, and regions that peers may name. */
+#include "t_fstat.h"
 #include "t_hooks.h"
 #include "unit.h"
 
@@ -49,8 +50,6 @@ void dofi_timer_set(struct dofi_ia *of, struct dofi_timer *timer, uint64_t deadl
 static enum { NONE, FSTAT, FCHMOD } fails;
 static int open_flags;
 
-T_STAND_IN int __wrap_fstat(int fd, struct stat *st);
-int __real_fstat(int fd, struct stat *st);
 T_STAND_IN int __wrap_fchmod(int fd, mode_t mode);
 int __real_fchmod(int fd, mode_t mode);
 T_STAND_IN int __wrap_open(const char *file, int flags, ...);
@@ -61,7 +60,7 @@ int __real_openat(int dir, const char *file, int flags, ...);
 int __wrap_fstat(int fd, struct stat *st)
 {
 	errno = EIO;
-	return fails == FSTAT ? -1 : __real_fstat(fd, st);
+	return fails == FSTAT ? -1 : t_real_fstat(fd, st);
 }
 
 int __wrap_fchmod(int fd, mode_t mode)

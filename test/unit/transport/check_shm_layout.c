@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Which files are regions with a layout of libfabric that is known, and the lock of a region. */
+#include "t_fstat.h"
 #include "made_region.h"
 
 #include "transport/shm_queue.h"
@@ -15,15 +16,13 @@
 
 static int open_flags;
 
-T_STAND_IN int __wrap_fstat(int fd, struct stat *st);
-int __real_fstat(int fd, struct stat *st);
 T_STAND_IN int __wrap_open(const char *file, int flags, ...);
 int __real_open(const char *file, int flags, ...);
 
 int __wrap_fstat(int fd, struct stat *st)
 {
 	errno = EIO;
-	return fails == FSTAT ? -1 : __real_fstat(fd, st);
+	return fails == FSTAT ? -1 : t_real_fstat(fd, st);
 }
 
 int __wrap_open(const char *file, int flags, ...)
