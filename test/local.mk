@@ -104,6 +104,7 @@ unit_tests = \
 	%D%/unit/object/check_object1 %D%/unit/object/check_object2 \
 	%D%/unit/object/check_op1 %D%/unit/object/check_op2 \
 	%D%/unit/base/check_param \
+	%D%/unit/base/check_process_watch \
 	%D%/unit/base/check_run_delay \
 	%D%/unit/transport/check_peer \
 	%D%/unit/transport/check_receive_slots \
@@ -697,7 +698,7 @@ made_region_wraps = -Wl,--wrap=mmap -Wl,--wrap=strdup -Wl,--wrap=free
 %C%_unit_transport_check_shm_requests_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_repair_SOURCES = %D%/unit/transport/check_shm_repair.c $(t_headers)
 %C%_unit_transport_check_shm_repair_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_shm_repair_LINK = $(LINK) -Wl,--wrap=syscall
+%C%_unit_transport_check_shm_repair_LINK = $(LINK) -Wl,--wrap=syscall -Wl,--wrap=dofi_process_watch_open
 %C%_unit_transport_check_shm_repair_LDADD = $(p2_libs)
 %C%_unit_transport_check_shm_steps_SOURCES = %D%/unit/transport/check_shm_steps.c $(t_headers)
 %C%_unit_transport_check_shm_steps_CPPFLAGS = $(p2_cppflags)
@@ -709,7 +710,8 @@ made_region_wraps = -Wl,--wrap=mmap -Wl,--wrap=strdup -Wl,--wrap=free
 	-Wl,--wrap=dofi_shm_settle -Wl,--wrap=dofi_shm_commands -Wl,--wrap=dofi_shm_give_back \
 	-Wl,--wrap=dofi_live_threads_note -Wl,--wrap=dofi_live_threads_are_out \
 	-Wl,--wrap=dofi_live_threads_free -Wl,--wrap=dofi_wait_kick -Wl,--wrap=dofi_start_thread \
-	-Wl,--wrap=calloc -Wl,--wrap=free -Wl,--wrap=eventfd -Wl,--wrap=syscall
+	-Wl,--wrap=calloc -Wl,--wrap=free -Wl,--wrap=eventfd \
+	-Wl,--wrap=dofi_process_watch_open
 %C%_unit_transport_check_shm_steps_LDADD = $(p2_libs)
 %C%_unit_transport_check_live_threads_SOURCES = %D%/unit/transport/check_live_threads.c $(t_headers)
 %C%_unit_transport_check_live_threads_CPPFLAGS = $(p2_cppflags)
@@ -1136,6 +1138,10 @@ conn_world_wraps = -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_
 %C%_unit_base_check_log_fabric_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_log_fabric_LINK = $(LINK) -Wl,--wrap=fi_open
 %C%_unit_base_check_log_fabric_LDADD = $(p2_libs)
+%C%_unit_base_check_process_watch_SOURCES = %D%/unit/base/check_process_watch.c $(t_headers)
+%C%_unit_base_check_process_watch_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_process_watch_LINK = $(LINK) -Wl,--wrap=syscall -Wl,--wrap=openat -Wl,--wrap=read
+%C%_unit_base_check_process_watch_LDADD = $(p2_libs)
 %C%_unit_base_check_eventfd_SOURCES = %D%/unit/base/check_eventfd.c $(t_headers)
 %C%_unit_base_check_eventfd_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_eventfd_LINK = $(LINK) -Wl,--wrap=pthread_create

@@ -21,10 +21,10 @@ dofi_base_sources = \
 	%D%/base/log.c %D%/base/log.h \
 	%D%/base/log_fabric.c %D%/base/log_fabric.h \
 	%D%/base/param.c %D%/base/param.def %D%/base/param.h \
-	%D%/base/pidfd.h \
 	%D%/base/run_delay.c %D%/base/run_delay.h \
 	%D%/base/power.h \
 	%D%/base/probe.h \
+	%D%/base/process_watch.c %D%/base/process_watch.h \
 	%D%/base/secure.c %D%/base/secure.h \
 	%D%/base/thread.c %D%/base/thread.h
 

@@ -2,11 +2,10 @@
 #include "memory/remote_copy.h"
 
 #include "base/last_word.h"
-#include "base/pidfd.h"
+#include "base/process_watch.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -89,16 +88,15 @@ int dofi_remote_process_find(pid_t pid, const struct dofi_badge *badge,
 /* If the number is in use again, the process counts as alive. */
 bool dofi_process_is_dead(pid_t pid)
 {
-	struct pollfd pfd = {.events = POLLIN};
+	struct dofi_process_watch watch;
 	bool dead;
 
 	if (pid <= 0)
 		return false;
-	pfd.fd = dofi_pidfd_open(pid);
-	if (pfd.fd < 0)
-		return errno == ESRCH || (kill(pid, 0) && errno == ESRCH);
-	dead = poll(&pfd, 1, 0) > 0;
-	close(pfd.fd);
+	if (dofi_process_watch_open(&watch, pid))
+		return kill(pid, 0) && errno == ESRCH;
+	dead = dofi_process_watch_ended(&watch);
+	dofi_process_watch_close(&watch);
 	return dead;
 }
 

@@ -5,7 +5,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "base/pidfd.h"
+#include "base/process_watch.h"
 #include "fabric/quirks.h"
 #include "object/ia.h"
 #include "base/thread.h"
@@ -25,18 +25,19 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define LOOK_MS      10
-#define LOCK_TRIES   1000
-#define MAX_CLAIMS   64
-#define REFILL_TRIES 200u /* then gives up: busy peers may never be idle at the same time */
-#define MAX_COMMANDS 1024
-#define MAX_WATCHED  1024u
+#define LOOK_MS          10
+#define LOCK_TRIES       1000
+#define LOOK_FOR_ENDS_MS 500 /* on a kernel that does not tell of them */
+#define MAX_CLAIMS       64
+#define REFILL_TRIES     200u /* then gives up: busy peers may never be idle at the same time */
+#define MAX_COMMANDS     1024
+#define MAX_WATCHED      1024u
 
 struct dofi_shm_peer {
 	struct dofi_list link;
-	struct dofi_shm_map region; /* not mapped if `unknown` */
-	int pidfd;                  /* -1 if `unknown`, dead, or our own process */
-	bool unknown;               /* its death cannot be noticed */
+	struct dofi_shm_map region;      /* not mapped if `unknown` */
+	struct dofi_process_watch watch; /* none if `unknown`, dead, or our own process */
+	bool unknown;                    /* its death cannot be noticed */
 	bool used, dead, settled;
 	bool forgotten; /* the entry is removed when the process dies */
 };
@@ -111,22 +112,18 @@ static void identify(struct dofi_shm_repair *r, struct dofi_shm_peer *peer, cons
 {
 	int ret = dofi_shm_map_open(&peer->region, name);
 
-	peer->pidfd = -1;
+	peer->watch = DOFI_NO_PROCESS;
 	if (!ret && !dofi_shm_agree(&peer->region, &r->own))
 		ret = -EPROTO;
 	if (!ret && is_ours(peer))
 		return;
-	if (!ret) {
-		peer->pidfd = dofi_pidfd_open(peer->region.pid);
-		ret = peer->pidfd < 0 ? -errno : 0;
-	}
+	if (!ret)
+		ret = dofi_process_watch_open(&peer->watch, peer->region.pid);
 	if (!ret && !has_mapped(peer->region.pid, &peer->region))
 		ret = -ESRCH;
 	if (!ret)
 		return;
-	if (peer->pidfd >= 0)
-		close(peer->pidfd);
-	peer->pidfd = -1;
+	dofi_process_watch_close(&peer->watch);
 	peer->unknown = true;
 	DOFI_LOG_I("%s: the process of the peer %s is not watched: %s. If it is killed, this one "
 		   "may hang",
@@ -156,8 +153,7 @@ static void free_peer(struct dofi_shm_repair *r, struct dofi_shm_peer *peer)
 	r->npeers--;
 	if (r->waits_for == peer)
 		r->waits_for = NULL;
-	if (peer->pidfd >= 0)
-		close(peer->pidfd);
+	dofi_process_watch_close(&peer->watch);
 	dofi_shm_map_close(&peer->region);
 	free(peer);
 }
@@ -398,8 +394,7 @@ static bool settle(struct dofi_shm_repair *r, struct dofi_shm_peer *peer)
 static void died(struct dofi_shm_repair *r, struct dofi_shm_peer *peer)
 {
 	peer->dead = true;
-	close(peer->pidfd);
-	peer->pidfd = -1;
+	dofi_process_watch_close(&peer->watch);
 	dofi_shm_fill_dead(&peer->region);
 	r->lock_suspect = r->claims_suspect = true;
 	r->refills = REFILL_TRIES;
@@ -434,18 +429,23 @@ static bool step(struct dofi_shm_repair *r)
 	return more;
 }
 
-/* Handles the deaths that the descriptors of the last poll report, and fills in the next list. */
-static nfds_t watch_all(struct dofi_shm_repair *r)
+/* Fills in the list of descriptors for poll, and how long to wait for them. */
+static nfds_t watch_all(struct dofi_shm_repair *r, int *wait_ms_p)
 {
 	nfds_t n = 0;
 
+	*wait_ms_p = -1;
 	r->fds[n++] = (struct pollfd){.fd = r->wake_fd, .events = POLLIN};
 	DOFI_LIST_FOR(node, &r->peers)
 	{
 		const struct dofi_shm_peer *peer = DOFI_CONTAINER(node, struct dofi_shm_peer, link);
 
-		if (peer->pidfd >= 0)
-			r->fds[n++] = (struct pollfd){.fd = peer->pidfd, .events = POLLIN};
+		if (peer->watch.fd < 0)
+			continue;
+		if (peer->watch.needs_look)
+			*wait_ms_p = LOOK_FOR_ENDS_MS;
+		else
+			r->fds[n++] = (struct pollfd){.fd = peer->watch.fd, .events = POLLIN};
 	}
 	return n;
 }
@@ -455,9 +455,8 @@ static void bury_dead(struct dofi_shm_repair *r)
 	DOFI_LIST_FOR(node, &r->peers)
 	{
 		struct dofi_shm_peer *peer = DOFI_CONTAINER(node, struct dofi_shm_peer, link);
-		struct pollfd ready = {.fd = peer->pidfd, .events = POLLIN};
 
-		if (peer->pidfd >= 0 && poll(&ready, 1, 0) == 1)
+		if (dofi_process_watch_ended(&peer->watch))
 			died(r, peer);
 	}
 }
@@ -469,10 +468,11 @@ static void *repair(void *arg)
 
 	dofi_lock(&r->lock);
 	while (!r->stop) {
-		nfds_t n = watch_all(r);
+		int wait_ms;
+		nfds_t n = watch_all(r, &wait_ms);
 
 		dofi_unlock(&r->lock);
-		poll(r->fds, n, more ? LOOK_MS : -1);
+		poll(r->fds, n, more ? LOOK_MS : wait_ms);
 		dofi_eventfd_clear(r->wake_fd);
 		dofi_lock(&r->lock);
 		bury_dead(r);

@@ -3,7 +3,7 @@
 #include "t_hooks.h"
 #include "unit.h"
 
-#include "base/pidfd.h"
+#include "base/process_watch.h"
 #include "memory/remote_copy.h"
 
 #include <errno.h>

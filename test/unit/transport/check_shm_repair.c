@@ -6,7 +6,7 @@
 #include "t_hooks.h"
 #include "unit.h"
 
-#include "../../../prov/ofi/base/pidfd.h"
+#include "../../../prov/ofi/base/process_watch.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/transport/shm_repair.h"
@@ -185,19 +185,21 @@ static void remove_region(const char *name)
 	unlink(path);
 }
 
-/* --- a kernel without pidfds; the linker redirects this call --- */
+/* --- a kernel without descriptors of processes; the linker redirects these calls --- */
 
-static bool no_pidfds;
+static bool no_descriptors, no_watch;
 
 long __real_syscall(long number, ...);
 T_STAND_IN long __wrap_syscall(long number, ...);
+int __wrap_dofi_process_watch_open(struct dofi_process_watch *watch, pid_t pid);
+int __real_dofi_process_watch_open(struct dofi_process_watch *watch, pid_t pid);
 
 long __wrap_syscall(long number, ...)
 {
 	va_list args;
 	long a[6];
 
-	if (no_pidfds && number == SYS_pidfd_open) {
+	if (no_descriptors && number == SYS_pidfd_open) {
 		errno = ENOSYS;
 		return -1;
 	}
@@ -206,6 +208,14 @@ long __wrap_syscall(long number, ...)
 		a[i] = va_arg(args, long);
 	va_end(args);
 	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+int __wrap_dofi_process_watch_open(struct dofi_process_watch *watch, pid_t pid)
+{
+	if (!no_watch)
+		return __real_dofi_process_watch_open(watch, pid);
+	*watch = DOFI_NO_PROCESS;
+	return -EMFILE;
 }
 
 /* --- what the engine calls --- */
@@ -368,7 +378,8 @@ START_TEST(lock_of_a_killed_process_is_released)
 	struct process holder, bystander;
 
 	open_own();
-	if (_i)
+	no_descriptors = _i == 2;
+	if (_i == 1)
 		close(STDIN_FILENO);
 	holder = start(HOLDER);
 	bystander = start(BYSTANDER);
@@ -415,9 +426,9 @@ END_TEST
 
 /*
  * Its region does not exist, or the process with the region's number has ended or has not mapped
- * it, or its layout is another one, or the kernel does not tell the end of processes.
+ * it, or its layout is another one, or nothing tells of its end.
  */
-enum { NO_REGION, ENDED, NOT_MAPPED, OTHER_LAYOUT, NO_PIDFDS, REASONS };
+enum { NO_REGION, ENDED, NOT_MAPPED, OTHER_LAYOUT, NO_WATCH, REASONS };
 
 static pid_t pid_of_none(void)
 {
@@ -435,10 +446,10 @@ static struct process start_unknown(int reason)
 
 	if (reason == OTHER_LAYOUT)
 		return start(OUTDATED);
-	if (reason == NO_PIDFDS) {
-		no_pidfds = true;
+	if (reason == NO_WATCH) {
+		no_watch = true;
 		process = start(BYSTANDER);
-		no_pidfds = false;
+		no_watch = false;
 		return process;
 	}
 	if (reason == ENDED)
@@ -756,7 +767,7 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 2 * LIMIT_S);
-	tcase_add_loop_test(tcase, lock_of_a_killed_process_is_released, 0, 2);
+	tcase_add_loop_test(tcase, lock_of_a_killed_process_is_released, 0, 3);
 	tcase_add_test(tcase, entry_of_a_killed_process_is_released);
 	tcase_add_loop_test(tcase, a_stopped_process_keeps_its_lock, HOLDER, CLAIMER + 1);
 	tcase_add_loop_test(tcase, a_peer_that_cannot_be_watched_keeps_its_lock, 0, REASONS);

@@ -38,7 +38,7 @@ static bool note_ret, out_ret;
 static pid_t noted[MAX_WATCHED + 1];
 static size_t nnoted;
 static int notes, kicks, rounds, frees;
-static bool no_thread, no_memory, no_eventfd, no_pidfd;
+static bool no_thread, no_memory, no_eventfd, no_watch;
 
 int __wrap_dofi_shm_map_open(struct dofi_shm_map *region, const char *address);
 void __wrap_dofi_shm_map_close(struct dofi_shm_map *region);
@@ -70,7 +70,7 @@ T_STAND_IN void __wrap_free(void *block);
 void __real_free(void *block);
 T_STAND_IN int __wrap_eventfd(unsigned int count, int flags);
 int __real_eventfd(unsigned int count, int flags);
-T_STAND_IN long __wrap_syscall(long number, ...);
+int __wrap_dofi_process_watch_open(struct dofi_process_watch *watch, pid_t pid);
 
 int __wrap_dofi_shm_map_open(struct dofi_shm_map *region, const char *address)
 {
@@ -277,17 +277,14 @@ int __wrap_eventfd(unsigned int count, int flags)
 }
 
 /* A descriptor of a process is one that nothing makes readable, unless the test does. */
-long __wrap_syscall(long number, ...)
+int __wrap_dofi_process_watch_open(struct dofi_process_watch *watch, pid_t pid)
 {
-	va_list args;
-
-	va_start(args, number);
-	ck_assert_int_eq(number, SYS_pidfd_open);
-	ck_assert_int_eq(va_arg(args, pid_t), opened.pid);
-	ck_assert_int_eq(va_arg(args, int), 0);
-	va_end(args);
-	errno = EMFILE;
-	return no_pidfd ? -1 : __real_eventfd(0, EFD_CLOEXEC);
+	ck_assert_int_eq(pid, opened.pid);
+	*watch = DOFI_NO_PROCESS;
+	if (no_watch)
+		return -EMFILE;
+	watch->fd = __real_eventfd(0, EFD_CLOEXEC);
+	return 0;
 }
 
 /* --- the fixture --- */
@@ -330,7 +327,7 @@ static struct dofi_shm_peer *add(pid_t pid)
 	struct dofi_shm_peer *peer = __real_calloc(1, sizeof(*peer));
 
 	peer->region.pid = pid;
-	peer->pidfd = -1;
+	peer->watch.fd = -1;
 	peer->used = true;
 	dofi_list_add_tail(&r->peers, &peer->link);
 	r->npeers++;
@@ -671,14 +668,14 @@ START_TEST(a_death_starts_the_repair)
 
 	close(STDIN_FILENO); /* the first descriptor is one, too */
 	next = next_fd();
-	peer->pidfd = __real_eventfd(1, EFD_CLOEXEC);
-	ck_assert_int_eq(peer->pidfd, STDIN_FILENO);
-	other->pidfd = __real_eventfd(0, EFD_CLOEXEC);
+	peer->watch.fd = __real_eventfd(1, EFD_CLOEXEC);
+	ck_assert_int_eq(peer->watch.fd, STDIN_FILENO);
+	other->watch.fd = __real_eventfd(0, EFD_CLOEXEC);
 	add(13);
 	r->suspicion.noted = true;
 	bury_dead(r);
 	ck_assert(peer->dead && !other->dead);
-	ck_assert_int_eq(peer->pidfd, -1);
+	ck_assert_int_eq(peer->watch.fd, -1);
 	ck_assert_int_eq(next_fd(), next);
 	ck_assert_int_eq(fills, 1);
 	ck_assert(r->lock_suspect && r->claims_suspect && !r->suspicion.noted);
@@ -686,7 +683,7 @@ START_TEST(a_death_starts_the_repair)
 	ck_assert(!peer->settled);
 	bury_dead(r);
 	ck_assert_int_eq(fills, 1);
-	close(other->pidfd);
+	close(other->watch.fd);
 }
 END_TEST
 
@@ -780,16 +777,25 @@ END_TEST
 
 START_TEST(descriptors_that_are_watched)
 {
+	struct dofi_shm_peer *silent;
+	int wait_ms;
+
 	r->wake_fd = 40;
-	add(11)->pidfd = 41;
+	add(11)->watch.fd = 41;
 	add(12);
-	add(13)->pidfd = 0;
-	ck_assert_uint_eq(watch_all(r), 3);
+	add(13)->watch.fd = 0;
+	ck_assert_uint_eq(watch_all(r, &wait_ms), 3);
+	ck_assert_int_eq(wait_ms, -1);
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(r->fds[i].events, POLLIN);
 	ck_assert_int_eq(r->fds[0].fd, 40);
 	ck_assert_int_eq(r->fds[1].fd, 41);
 	ck_assert_int_eq(r->fds[2].fd, 0);
+	/* poll would find a folder of /proc readable at any time */
+	silent = add(14);
+	silent->watch = (struct dofi_process_watch){.fd = 42, .needs_look = true};
+	ck_assert_uint_eq(watch_all(r, &wait_ms), 3);
+	ck_assert_int_eq(wait_ms, LOOK_FOR_ENDS_MS);
 }
 END_TEST
 
@@ -878,7 +884,7 @@ START_TEST(peers_that_are_forgotten_at_once)
 
 	add(12);
 	peer->unknown = _i == 1;
-	peer->pidfd = __real_eventfd(0, EFD_CLOEXEC);
+	peer->watch.fd = __real_eventfd(0, EFD_CLOEXEC);
 	r->waits_for = peer;
 	dofi_shm_repair_forget(&ia, peer, _i == 0);
 	ck_assert_uint_eq(listed(), 1);
@@ -895,8 +901,8 @@ START_TEST(another_peer_that_is_forgotten)
 
 	r->waits_for = other;
 	close(STDIN_FILENO);
-	peer->pidfd = dup(STDERR_FILENO);
-	ck_assert_int_eq(peer->pidfd, STDIN_FILENO);
+	peer->watch.fd = dup(STDERR_FILENO);
+	ck_assert_int_eq(peer->watch.fd, STDIN_FILENO);
 	dofi_shm_repair_forget(&ia, peer, true);
 	ck_assert_ptr_eq(r->waits_for, other);
 	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
@@ -940,7 +946,7 @@ END_TEST
 
 /* --- who a peer is --- */
 
-enum { NO_REGION, OTHER_LAYOUT, OURS, NO_PIDFD, NOT_MAPPED, WATCHED, KINDS };
+enum { NO_REGION, OTHER_LAYOUT, OURS, NO_WATCH, NOT_MAPPED, WATCHED, KINDS };
 
 /* A file of shared memory that this process has mapped. */
 static void *map_own_file(void)
@@ -978,7 +984,7 @@ static pid_t start_child(void)
 START_TEST(peers_that_can_be_watched)
 {
 	static const int errs[] = {ENOENT, EPROTO, 0, EMFILE, ESRCH, 0};
-	struct dofi_shm_peer peer = {.pidfd = 77};
+	struct dofi_shm_peer peer = {.watch = {.fd = 77}};
 	int fd = t_capture(STDERR_FILENO), next;
 	char want[128];
 	pid_t child;
@@ -991,15 +997,15 @@ START_TEST(peers_that_can_be_watched)
 	open_ret = _i == NO_REGION ? -ENOENT : 0;
 	if (_i == OTHER_LAYOUT)
 		opened.layout = (const void *)no_path;
-	no_pidfd = _i == NO_PIDFD;
+	no_watch = _i == NO_WATCH;
 	opened.inode += _i == NOT_MAPPED;
 	identify(r, &peer, "fi_shm://x");
 	ck_assert_int_eq(peer.unknown, errs[_i] != 0);
 	if (_i == WATCHED) {
-		ck_assert_int_eq(peer.pidfd, next);
+		ck_assert_int_eq(peer.watch.fd, next);
 		close(next);
 	} else {
-		ck_assert_int_eq(peer.pidfd, -1);
+		ck_assert_int_eq(peer.watch.fd, -1);
 		ck_assert_int_eq(next_fd(), next);
 	}
 	ck_assert_int_eq(is_ours(&peer), _i == OURS);
@@ -1094,7 +1100,7 @@ START_TEST(a_repair_that_starts_and_ends)
 	ck_assert_ptr_eq(r->ia, &ia);
 	ck_assert_int_eq(r->wake_fd, STDIN_FILENO);
 	add(11);
-	add(12)->pidfd = dup(STDERR_FILENO);
+	add(12)->watch.fd = dup(STDERR_FILENO);
 	dofi_shm_repair_close(&ia);
 	ck_assert(told_to_stop && ended);
 	ck_assert_ptr_null(ia.shm_repair);
