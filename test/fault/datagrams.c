@@ -154,13 +154,24 @@ static void meet_neighbour(uint64_t cookie)
 	t_ud_wait_received(&near_end, cookie, SIZE);
 }
 
+static void reject_requests(void)
+{
+	DAT_EVENT event;
+
+	while (dat_evd_dequeue(listener.evd, &event) == DAT_SUCCESS)
+		t_ok(t_cr_reject(event.event_data.cr_arrival_event_data.cr_handle));
+}
+
+/* The request of a killed peer may arrive until nobody listens. */
 static void close_survivor(void)
 {
 	t_no_event(end.connect_evd);
 	meet_neighbour(MANY);
 	t_end_free(&end);
 	t_end_free(&near_end);
-	t_listener_free(&listener);
+	t_ok(dat_psp_free(listener.psp));
+	reject_requests();
+	t_ok(dat_evd_free(listener.evd));
 	t_ia_close_empty(&near_ia);
 	t_ia_close_empty(&ia);
 }
@@ -266,7 +277,6 @@ START_TEST(killed_while_it_connects)
 {
 	unsigned int number = fault_amount(8, 100);
 	static struct t_peer victims[100];
-	DAT_EVENT event;
 
 	if (fault_dead_keep_locks())
 		t_skip("this shm has a lock that dies with its holder");
@@ -279,9 +289,7 @@ START_TEST(killed_while_it_connects)
 			take_attempt();
 		t_peer_kill(&victims[i]);
 		meet_neighbour(i);
-		/* What it asked for before its death. */
-		while (dat_evd_dequeue(listener.evd, &event) == DAT_SUCCESS)
-			t_ok(t_cr_reject(event.event_data.cr_arrival_event_data.cr_handle));
+		reject_requests(); /* what it asked for before its death */
 	}
 	close_survivor();
 }

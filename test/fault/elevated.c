@@ -183,6 +183,9 @@ START_TEST(elevated_program_ignores_variables_of_the_user)
 	remove_files();
 	if (!(found & IS_ELEVATED))
 		t_skip("the copy does not start, or without more rights");
+	/* 127 is also the status of a program whose libraries are not found. */
+	if (found == 127 && *getenv("libfabric_libdir"))
+		t_skip("such a program does not find this libfabric");
 	ck_assert_int_eq(found, IS_THROUGH | IS_ELEVATED);
 }
 END_TEST

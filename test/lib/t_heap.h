@@ -5,18 +5,22 @@
 #include <malloc.h>
 #include <stddef.h>
 
-/* Returns how many bytes malloc has given out. */
+#if __GLIBC_PREREQ(2, 33)
+#define T_MALLINFO(member) ((size_t)mallinfo2().member)
+#else
+#define T_MALLINFO(member) ((size_t)(unsigned int)mallinfo().member)
+#endif
+
+/* Returns how many bytes malloc has given out, without large blocks, which it maps. */
 static inline size_t t_heap(void)
 {
-#if __GLIBC_PREREQ(2, 33)
-	const struct mallinfo2 info = mallinfo2();
+	return T_MALLINFO(uordblks);
+}
 
-	return info.uordblks + info.hblkhd;
-#else
-	const struct mallinfo info = mallinfo();
-
-	return (size_t)(unsigned int)info.uordblks + (unsigned int)info.hblkhd;
-#endif
+/* Returns how many bytes malloc has given out. */
+static inline size_t t_heap_and_maps(void)
+{
+	return T_MALLINFO(uordblks) + T_MALLINFO(hblkhd);
 }
 
 #endif

@@ -304,12 +304,12 @@ START_TEST(a_failed_creation_leaves_nothing)
 		ret_is(dofi_srq_create(ia, pz, &attr, &srq),
 		       DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ));
 		ck_assert_int_eq(fails_at, 0);
-		before = i ? before : t_heap();
+		before = i ? before : t_heap_and_maps();
 		first = i ? first : fabric.refused;
 		again |= i && fabric.refused == first;
 	}
 	/* Much less than the smallest allocation of each round */
-	ck_assert_uint_lt(t_heap(), before + ROUNDS * 32);
+	ck_assert_uint_lt(t_heap_and_maps(), before + ROUNDS * 32);
 	ck_assert(again);
 	ck_assert_ptr_null(srq);
 	ck_assert_uint_eq(ia->counts[DAT_HANDLE_TYPE_SRQ], 0);
@@ -324,11 +324,11 @@ START_TEST(a_freed_srq_gives_its_receives_back)
 
 	for (int i = 0; i < 64; i++) {
 		ok(dofi_srq_free(new_srq(1024, 0)));
-		before = i ? before : t_heap();
+		before = i ? before : t_heap_and_maps();
 		ck_assert_uint_eq(freed, (unsigned int)i + 1);
 	}
 	/* Less than the receives of one SRQ */
-	ck_assert_uint_lt(t_heap(), before + 1024 * sizeof(struct dofi_wr));
+	ck_assert_uint_lt(t_heap_and_maps(), before + 1024 * sizeof(struct dofi_wr));
 }
 END_TEST
 
