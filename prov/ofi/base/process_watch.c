@@ -62,8 +62,7 @@ bool dofi_process_watch_ended(const struct dofi_process_watch *watch)
 {
 	struct pollfd pfd = {.fd = watch->fd, .events = POLLIN};
 
-	if (watch->fd < 0)
-		return false;
+	/* Without a descriptor poll finds nothing, and openat fails by EBADF. */
 	return watch->needs_look ? look(watch->fd) : poll(&pfd, 1, 0) == 1;
 }
 
