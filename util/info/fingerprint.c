@@ -237,7 +237,7 @@ static void write_mtu(FILE *out, const char *folder, const struct info_ia *ia)
 static void write_device(FILE *out, const struct info_ia *ia)
 {
 	const char *device = info_named(ia, DAT_OFI_ATTR_DEVICE);
-	char folder[PATH_MAX];
+	char folder[256]; /* of the kernel, below /sys/class */
 
 	find_folder(*device ? device : info_named(ia, DAT_OFI_ATTR_DOMAIN), folder, sizeof(folder));
 	write_class(out, folder);
