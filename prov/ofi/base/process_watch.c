@@ -18,15 +18,17 @@ int dofi_process_watch_open(struct dofi_process_watch *watch, pid_t pid)
 		return 0;
 	if (errno == ESRCH)
 		return -ESRCH;
-	/* The folder stays that of this process. Reads of its files fail once the process is gone.
-	 */
+	/* The folder stays that of this process. Its files cannot be read after the end. */
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	watch->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	watch->needs_look = true;
 	return watch->fd < 0 ? -errno : 0;
 }
 
-/* A process has ended if its first thread has, and it has no other. */
+/*
+ * A process has ended if its first thread has, and it has no other: the third field is the state of
+ * the first thread, the twentieth the number of threads.
+ */
 static bool tells_end(const char *stat)
 {
 	const char *rest = strrchr(stat, ')'); /* the fields behind the program's name */
@@ -34,10 +36,8 @@ static bool tells_end(const char *stat)
 	char state;
 
 	return rest &&
-	       sscanf(rest,
-		      ") %c" /* its number of threads is the twentieth field of all */
-		      "%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s %ld",
-		      &state, &nthreads) == 2 &&
+	       sscanf(rest, ") %c %*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s %ld", &state,
+		      &nthreads) == 2 &&
 	       (state == 'Z' || state == 'X') && nthreads <= 1;
 }
 

@@ -29,8 +29,7 @@ struct dofi_process_watch {
  */
 int dofi_process_watch_open(struct dofi_process_watch *watch, pid_t pid);
 
-/* Whether the process has ended, even if its parent does not know yet. False if that is not known.
- */
+/* Whether the process has ended, also while its parent does not know. False if that is unclear. */
 bool dofi_process_watch_ended(const struct dofi_process_watch *watch);
 
 /* May be called again, and for a watch without a process. */
