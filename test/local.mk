@@ -252,7 +252,7 @@ if SANITIZE
 check_PROGRAMS += $(conform_parts)
 endif
 check_LTLIBRARIES += %D%/fabric/libsham-fi.la %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la
-check_LIBRARIES += %D%/lib/libt1.a %D%/lib/libt2.a %D%/conform/libconform20.a
+check_LIBRARIES += %D%/lib/libt_fortify.a %D%/lib/libt1.a %D%/lib/libt2.a %D%/conform/libconform20.a
 # The long ones first: one that starts last would run alone.
 TESTS = $(everywhere_tests) $(quick_conform_tests) $(program_tests) $(fabric_tests) \
 	$(checked_efa_tests) $(tool_tests) $(without_tests) $(fault_tests) \
@@ -271,6 +271,7 @@ t1_libs = src/.libs/libdat.so $(CHECK_LIBS)
 t2_libs = src/.libs/libdat2.so $(CHECK_LIBS)
 t_headers = %D%/lib/dat_version.h %D%/lib/t_check.h %D%/lib/t_fstat.h %D%/lib/t_heap.h %D%/lib/unit.h
 t_fstat_wraps = -Wl,--wrap=fstat -Wl,--wrap=__fxstat
+t_syslog_wraps = -Wl,--wrap=syslog -Wl,--wrap=__syslog_chk -Wl,--wrap=__vsyslog_chk
 t_blocks_wraps = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free
 
 late_dat = %D%/programs/late_dat.c %D%/programs/late_dat.h %D%/programs/ranks.c %D%/programs/ranks.h \
@@ -359,7 +360,7 @@ registry_world = %D%/unit/registry/registry_world.h %D%/lib/fake_provider.h $(t_
 %C%_unit_registry_check_search2_LDADD = $(t2_libs)
 %C%_unit_registry_check_log2_SOURCES = %D%/unit/registry/check_log.c src/log.c %D%/lib/t_syslog.h $(t_headers)
 %C%_unit_registry_check_log2_CPPFLAGS = $(t2_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"etc"'
-%C%_unit_registry_check_log2_LINK = $(LINK) -Wl,--wrap=syslog -Wl,--wrap=__syslog_chk
+%C%_unit_registry_check_log2_LINK = $(LINK) $(t_syslog_wraps)
 %C%_unit_registry_check_log2_LDADD = $(CHECK_LIBS)
 %C%_unit_registry_check_list1_SOURCES = %D%/unit/registry/check_list.c $(registry_world)
 %C%_unit_registry_check_list1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
@@ -396,8 +397,8 @@ p_cppflags = $(product_cppflags) $(CHECK_CFLAGS) $(LIBFABRIC_CFLAGS) \
 	-I$(top_srcdir)/test/lib -I$(top_srcdir)/prov/ofi
 p1_cppflags = $(p_cppflags) -DDOFI_DAT_MAJOR=1 -DT_DAT_MAJOR=1
 p2_cppflags = $(p_cppflags) -DDOFI_DAT_MAJOR=2 -DT_DAT_MAJOR=2
-p1_libs = $(dofi1_libs) $(t1_libs)
-p2_libs = $(dofi2_libs) $(t2_libs)
+p1_libs = $(dofi1_libs) %D%/lib/libt_fortify.a $(t1_libs)
+p2_libs = $(dofi2_libs) %D%/lib/libt_fortify.a $(t2_libs)
 
 # Tests of objects on an IA without a fabric: the linker prefers the functions of fake_ia.c to those
 # of libdofi.
@@ -1131,8 +1132,7 @@ conn_world_wraps = -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_
 %C%_unit_base_check_lock_order_LDADD = $(p2_libs)
 %C%_unit_base_check_log_SOURCES = %D%/unit/base/check_log.c %D%/lib/t_syslog.h $(t_headers)
 %C%_unit_base_check_log_CPPFLAGS = $(p2_cppflags)
-%C%_unit_base_check_log_LINK = $(LINK) -Wl,--wrap=clock_gettime -Wl,--wrap=syslog \
-	-Wl,--wrap=__syslog_chk -Wl,--wrap=write
+%C%_unit_base_check_log_LINK = $(LINK) -Wl,--wrap=clock_gettime $(t_syslog_wraps) -Wl,--wrap=write
 %C%_unit_base_check_log_LDADD = $(p2_libs)
 %C%_unit_base_check_log_fabric_SOURCES = %D%/unit/base/check_log_fabric.c $(t_headers)
 %C%_unit_base_check_log_fabric_CPPFLAGS = $(p2_cppflags)
@@ -1320,6 +1320,7 @@ t_sources = \
 	%D%/lib/t_peer.h \
 	%D%/lib/t_wait.c \
 	$(t_headers)
+%C%_lib_libt_fortify_a_SOURCES = %D%/lib/t_fortify.c
 %C%_lib_libt1_a_SOURCES = $(t_sources)
 %C%_lib_libt1_a_CPPFLAGS = $(t1_cppflags)
 %C%_lib_libt2_a_SOURCES = $(t_sources) %D%/lib/t_ud.c %D%/lib/t_ud.h

@@ -221,7 +221,7 @@ START_TEST(test_words_with_mistakes)
 		snprintf(words[5], sizeof(words[5]), "%.*sz%s", (int)size / 2, names[i],
 			 names[i] + size / 2 + 1);
 		for (int j = 0; j < 6; j++) {
-			char pair[40];
+			char pair[sizeof(words) + 2];
 
 			snprintf(pair, sizeof(pair), "%s=1", words[j]);
 			load("ofi", pair);
