@@ -208,7 +208,7 @@ START_TEST(test_words_with_mistakes)
 					    "affinity", "same_host", "max_channels", "linger_ms",
 					    "cq_wait",  "mr_cache",  "last_byte",    "fabric_log"};
 	int fd = t_capture(STDERR_FILENO);
-	char words[6][32], wanted[128];
+	char words[6][32], wanted[128 + sizeof(words)];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		size_t size = strlen(names[i]);
