@@ -269,7 +269,8 @@ t1_cppflags = $(t_cppflags) -DT_DAT_MAJOR=1
 t2_cppflags = $(t_cppflags) -DT_DAT_MAJOR=2
 t1_libs = src/.libs/libdat.so $(CHECK_LIBS)
 t2_libs = src/.libs/libdat2.so $(CHECK_LIBS)
-t_headers = %D%/lib/dat_version.h %D%/lib/t_check.h %D%/lib/t_fstat.h %D%/lib/t_heap.h %D%/lib/unit.h
+t_headers = %D%/lib/dat_version.h %D%/lib/t_check.h %D%/lib/t_fstat.h %D%/lib/t_heap.h %D%/lib/t_pidfd.h \
+	%D%/lib/unit.h
 t_fstat_wraps = -Wl,--wrap=fstat -Wl,--wrap=__fxstat
 t_syslog_wraps = -Wl,--wrap=syslog -Wl,--wrap=__syslog_chk -Wl,--wrap=__vsyslog_chk
 t_blocks_wraps = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* How the end of another process is noticed: by its descriptor, or by a look at /proc. */
 #include "t_hooks.h"
+#include "t_pidfd.h"
 #include "unit.h"
 
 #include "../../../prov/ofi/base/process_watch.h"
@@ -9,7 +10,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -19,35 +19,15 @@
 
 enum { BY_DESCRIPTOR, BY_LOOK, WAYS };
 
-/* --- a kernel without descriptors of processes, and /proc; the linker redirects these calls --- */
+/* --- /proc; the linker redirects these calls --- */
 
 static int open_errno, read_errno; /* 0: the call is made */
 static const char *stat_text;
 
-long __real_syscall(long number, ...);
-T_STAND_IN long __wrap_syscall(long number, ...);
 int __real_openat(int folder, const char *file, int flags, ...);
 T_STAND_IN int __wrap_openat(int folder, const char *file, int flags, ...);
 ssize_t __real_read(int fd, void *buf, size_t size);
 T_STAND_IN ssize_t __wrap_read(int fd, void *buf, size_t size);
-
-static int no_descriptors; /* the error of the call that makes one */
-
-long __wrap_syscall(long number, ...)
-{
-	va_list args;
-	long a[6];
-
-	if (no_descriptors && number == SYS_pidfd_open) {
-		errno = no_descriptors;
-		return -1;
-	}
-	va_start(args, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(args, long);
-	va_end(args);
-	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
 
 int __wrap_openat(int folder, const char *file, int flags, ...)
 {
@@ -73,7 +53,7 @@ ssize_t __wrap_read(int fd, void *buf, size_t size)
 
 static void choose(int way)
 {
-	no_descriptors = way == BY_LOOK ? ENOSYS : 0;
+	t_no_pidfd = way == BY_LOOK ? ENOSYS : 0;
 }
 
 /* --- processes, which end with the test --- */
@@ -172,7 +152,7 @@ START_TEST(descriptors_that_are_refused)
 	static const int errs[] = {EPERM, EINVAL, EMFILE};
 	struct dofi_process_watch watch;
 
-	no_descriptors = errs[_i];
+	t_no_pidfd = errs[_i];
 	watch = watch_process(getpid());
 	ck_assert(watch.needs_look);
 	ck_assert(!dofi_process_watch_ended(&watch));

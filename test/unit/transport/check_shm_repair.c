@@ -4,9 +4,9 @@
  * of a killed process, and never those of a living process.
  */
 #include "t_hooks.h"
+#include "t_pidfd.h"
 #include "unit.h"
 
-#include "../../../prov/ofi/base/process_watch.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/transport/shm_repair.h"
@@ -185,30 +185,12 @@ static void remove_region(const char *name)
 	unlink(path);
 }
 
-/* --- a kernel without descriptors of processes; the linker redirects these calls --- */
+/* --- a process that cannot be watched; the linker redirects this call --- */
 
-static bool no_descriptors, no_watch;
+static bool no_watch;
 
-long __real_syscall(long number, ...);
-T_STAND_IN long __wrap_syscall(long number, ...);
 int __wrap_dofi_process_watch_open(struct dofi_process_watch *watch, pid_t pid);
 int __real_dofi_process_watch_open(struct dofi_process_watch *watch, pid_t pid);
-
-long __wrap_syscall(long number, ...)
-{
-	va_list args;
-	long a[6];
-
-	if (no_descriptors && number == SYS_pidfd_open) {
-		errno = ENOSYS;
-		return -1;
-	}
-	va_start(args, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(args, long);
-	va_end(args);
-	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
 
 int __wrap_dofi_process_watch_open(struct dofi_process_watch *watch, pid_t pid)
 {
@@ -378,7 +360,7 @@ START_TEST(lock_of_a_killed_process_is_released)
 	struct process holder, bystander;
 
 	open_own();
-	no_descriptors = _i == 2;
+	t_no_pidfd = _i == 2 ? ENOSYS : 0;
 	if (_i == 1)
 		close(STDIN_FILENO);
 	holder = start(HOLDER);
