@@ -46,6 +46,7 @@ unit_tests = \
 	%D%/unit/dto/check_rmr \
 	%D%/unit/transport/check_shm_cleanup \
 	%D%/unit/transport/check_shm_commands %D%/unit/transport/check_shm_layout \
+	%D%/unit/transport/check_shm_name \
 	%D%/unit/transport/check_shm_peer_table %D%/unit/transport/check_shm_queue \
 	%D%/unit/transport/check_shm_requests \
 	%D%/unit/transport/check_shm_repair \
@@ -228,12 +229,11 @@ everywhere_tests = %D%/fault/everywhere.sh
 site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2 %D%/programs/purescale_like \
 	%D%/programs/storm
 program_tests = %D%/programs/programs.sh
-tool_tests = %D%/tools/completion.sh %D%/tools/coverage.sh %D%/tools/dapl-programs.sh \
-	%D%/tools/dat_conf.sh \
-	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/hardening.sh %D%/tools/headers.sh %D%/tools/house.sh \
-	%D%/tools/manual.sh %D%/tools/mutants.sh %D%/tools/process.sh %D%/tools/probes.sh \
-	%D%/tools/quirks.sh %D%/tools/rules.sh \
-	%D%/tools/segments.sh
+tool_tests = %D%/tools/completion.sh %D%/tools/containers.sh %D%/tools/coverage.sh \
+	%D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh %D%/tools/dat_info.sh \
+	%D%/tools/dat_perf.sh %D%/tools/hardening.sh %D%/tools/headers.sh %D%/tools/house.sh \
+	%D%/tools/manual.sh %D%/tools/mutants.sh %D%/tools/probes.sh %D%/tools/process.sh \
+	%D%/tools/quirks.sh %D%/tools/rules.sh %D%/tools/segments.sh
 tool_tests += %D%/packages/abi.sh %D%/packages/recipes.sh
 
 TEST_EXTENSIONS = .sh
@@ -675,6 +675,10 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_shm_cleanup_LINK = $(LINK) -Wl,--wrap=dofi_now $(t_fstat_wraps) -Wl,--wrap=fchmod -Wl,--wrap=open \
 	-Wl,--wrap=openat
 %C%_unit_transport_check_shm_cleanup_LDADD = $(p2_libs)
+%C%_unit_transport_check_shm_name_SOURCES = %D%/unit/transport/check_shm_name.c $(t_headers)
+%C%_unit_transport_check_shm_name_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_name_LINK = $(LINK) -Wl,--wrap=readlink -Wl,--wrap=dofi_random
+%C%_unit_transport_check_shm_name_LDADD = $(p2_libs)
 # Regions that a test makes; made_region.c replaces some functions of the C library.
 made_region = %D%/unit/transport/made_region.c %D%/unit/transport/made_region.h $(t_headers)
 made_region_wraps = -Wl,--wrap=mmap -Wl,--wrap=strdup -Wl,--wrap=free
@@ -929,7 +933,8 @@ made_path_wraps = -Wl,--wrap=dofi_remote_write -Wl,--wrap=dofi_remote_read -Wl,-
 	-Wl,--wrap=dofi_async_errors_open -Wl,--wrap=dofi_async_errors_begin \
 	-Wl,--wrap=dofi_async_errors_close -Wl,--wrap=dofi_async_errors_poll \
 	-Wl,--wrap=dofi_shm_cleanup_probe -Wl,--wrap=dofi_shm_cleanup_init \
-	-Wl,--wrap=dofi_shm_repair_open -Wl,--wrap=dofi_same_process_hide -Wl,--wrap=dofi_greetings_poll \
+	-Wl,--wrap=dofi_shm_repair_open -Wl,--wrap=dofi_shm_name_set \
+	-Wl,--wrap=dofi_same_process_hide -Wl,--wrap=dofi_greetings_poll \
 	-Wl,--wrap=dofi_rx_slots_try_more -Wl,--wrap=dofi_mr_close -Wl,--wrap=dofi_peer_of \
 	-Wl,--wrap=dofi_peer_find -Wl,--wrap=dofi_peer_closed -Wl,--wrap=dofi_srq_cancel \
 	-Wl,--wrap=dofi_srq_abandon -Wl,--wrap=dofi_engine_drain_cq

@@ -199,6 +199,7 @@ dofi_transport_sources = \
 	%D%/transport/shm_cleanup.c %D%/transport/shm_cleanup.h \
 	%D%/transport/shm_commands.c %D%/transport/shm_commands.h \
 	%D%/transport/shm_layout.c %D%/transport/shm_layout.h \
+	%D%/transport/shm_name.c %D%/transport/shm_name.h \
 	%D%/transport/shm_peer_table.c %D%/transport/shm_peer_table.h \
 	%D%/transport/shm_queue.c %D%/transport/shm_queue.h \
 	%D%/transport/shm_region.c %D%/transport/shm_region.h \

@@ -16,6 +16,7 @@
 #include "object/ep.h"
 #include "progress/wakeup.h"
 #include "transport/shm_layout.h"
+#include "transport/shm_name.h"
 #include "transport/shm_region.h"
 #include "cm/conn_state.h"
 #include "transport/shm_repair.h"
@@ -172,6 +173,14 @@ static bool may_map(const struct dofi_ia *ia, const uint8_t *name)
 		DOFI_LOG_W("%s: a peer was refused, because the shared memory that it names is "
 			   "missing or can be changed by other users: %s: %s",
 			   ia->name, (const char *)name, strerror(-ret));
+		return false;
+	}
+	if (!dofi_shm_name_is_near((const char *)ia->fabric_name, (const char *)name)) {
+		DOFI_LOG_W("%s: a peer was refused, because its process is in another PID "
+			   "namespace, and libfabric's shared memory needs the same one: %s. Start "
+			   "the containers with one PID namespace, or use another fabric, such as "
+			   "tcp",
+			   ia->name, (const char *)name);
 		return false;
 	}
 	if (dofi_shm_may_meet((const char *)ia->fabric_name, (const char *)name))

@@ -23,6 +23,7 @@
 #include "transport/rdm_path.h"
 #include "transport/rdm_post.h"
 #include "transport/shm_cleanup.h"
+#include "transport/shm_name.h"
 #include "transport/shm_repair.h"
 
 #include <rdma/fabric.h>
@@ -53,6 +54,8 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 		ret = dofi_async_errors_open(ia, &ia->rdm->events);
 	if (!ret && ia->quirks & DOFI_QUIRK_UNCHECKED_REGION)
 		ret = dofi_shm_cleanup_probe();
+	if (!ret)
+		ret = dofi_shm_name_set(ia->shared_ep);
 	if (!ret)
 		ret = fi_enable(ia->shared_ep);
 	if (ret)

@@ -88,7 +88,7 @@ int dofi_shm_region_check(const uint8_t *address)
 	return ret;
 }
 
-/* Whether the name has the form PID:UID:NUMBER with the number of this user. */
+/* Whether the name begins with PID:UID:, with the number of this user, and numbers follow. */
 static bool is_name_of_user(const char *name)
 {
 	char uid[24];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Regions of the shm fabric: files in /dev/shm, named PID:UID:NUMBER. Every user can make files of
- * any name there, and processes that share the directory may be in different PID namespaces.
+ * Regions of the shm fabric: files in /dev/shm (shm_name.h tells their names). Every user can make
+ * files of any name there, and processes that share the directory may be in different PID
+ * namespaces.
  *
  * Each IA holds a lock (flock) on its own region while it is open, and marks the region by the
  * sticky bit, which the kernel ignores on files. The lock ends with its process, whatever the

@@ -707,7 +707,7 @@ START_TEST(a_name_without_bytes)
 }
 END_TEST
 
-#define REGION "dat-ofi-check-peer"
+#define REGION "1:2:3:5:dat-ofi-check-peer"
 
 static bool layouts_differ;
 
@@ -752,6 +752,13 @@ START_TEST(the_region_of_a_peer_is_checked)
 	ck_assert_ptr_nonnull(strstr(t_captured(says), refused));
 	ck_assert_ptr_nonnull(strstr(t_captured(says), "no such region"));
 	ck_assert_ptr_null(strstr(t_captured(says), "another layout"));
+	ck_assert_ptr_null(strstr(t_captured(says), "another PID namespace"));
+	strcpy((char *)ia.fabric_name, DOFI_SHM_PREFIX "1:0:0:4:7");
+	ck_assert_int_eq(meet_region(2, REGION), -FI_EACCES);
+	ck_assert_ptr_null(conns[2].peer);
+	ck_assert_ptr_nonnull(strstr(t_captured(says), "another PID namespace"));
+	ck_assert_ptr_null(strstr(t_captured(says), "another layout"));
+	strcpy((char *)ia.fabric_name, DOFI_SHM_PREFIX "1:0:0");
 	layouts_differ = true;
 	ck_assert_int_eq(meet_region(2, REGION), -FI_EACCES);
 	ck_assert_ptr_null(conns[2].peer);

@@ -19,6 +19,7 @@
 #include "transport/greeting.h"
 #include "transport/rdm.h"
 #include "transport/shm_cleanup.h"
+#include "transport/shm_name.h"
 #include "transport/shm_repair.h"
 
 #include <rdma/fi_cm.h>
@@ -149,6 +150,7 @@ int __wrap_dofi_async_errors_begin(struct dofi_ia *of, struct dofi_async_errors 
 void __wrap_dofi_async_errors_close(struct dofi_ia *of, struct dofi_async_errors *events);
 int __wrap_dofi_async_errors_poll(struct dofi_ia *of, struct dofi_async_errors *events);
 int __wrap_dofi_shm_cleanup_probe(void);
+int __wrap_dofi_shm_name_set(struct fid_ep *ep);
 void __wrap_dofi_shm_cleanup_init(struct dofi_ia *of, const uint8_t *own);
 void __wrap_dofi_shm_repair_open(struct dofi_ia *of, const uint8_t *own);
 int __wrap_dofi_same_process_hide(uint64_t quirks, uint8_t *own, size_t *size_p, size_t room);
@@ -211,6 +213,12 @@ int __wrap_dofi_async_errors_poll(struct dofi_ia *of, struct dofi_async_errors *
 int __wrap_dofi_shm_cleanup_probe(void)
 {
 	return step("probe");
+}
+
+int __wrap_dofi_shm_name_set(struct fid_ep *ep)
+{
+	ck_assert_ptr_eq(ep, &endpoint);
+	return step("set-name");
 }
 
 void __wrap_dofi_shm_cleanup_init(struct dofi_ia *of, const uint8_t *own)
@@ -354,10 +362,12 @@ static void tear_down_open(void)
 	ia.trans->close(&ia);
 }
 
-#define OPEN                                                                                    \
-	"peers endpoint bind-cq bind-av errors enable name hide receives errors-begin cleanup " \
-	"repair"
-#define CLOSE "repair-close close errors-close pool-close orphans drains peers-close cleanup-fini"
+#define OPEN                                                                                     \
+	"peers endpoint bind-cq bind-av errors set-name enable name hide receives errors-begin " \
+	"cleanup repair"
+#define BOUND   "peers endpoint bind-cq bind-av errors "
+#define ENABLED BOUND "probe set-name enable "
+#define CLOSE   "repair-close close errors-close pool-close orphans drains peers-close cleanup-fini"
 
 START_TEST(the_steps_of_open_and_close)
 {
@@ -415,8 +425,8 @@ START_TEST(only_unchecked_regions_are_probed)
 {
 	ia.quirks = DOFI_QUIRK_UNCHECKED_REGION;
 	ck_assert_int_eq(ia.trans->open(&ia, name, &name_size), 0);
-	expect("peers endpoint bind-cq bind-av errors probe enable name hide receives errors-begin "
-	       "cleanup repair");
+	expect("peers endpoint bind-cq bind-av errors probe set-name enable name hide receives "
+	       "errors-begin cleanup repair");
 	ia.trans->close(&ia);
 }
 END_TEST
@@ -432,16 +442,13 @@ START_TEST(a_step_of_the_opening_fails)
 		{"bind-cq", "peers endpoint bind-cq close errors-close peers-close"},
 		{"bind-av", "peers endpoint bind-cq bind-av close errors-close peers-close"},
 		{"errors", "peers endpoint bind-cq bind-av errors close errors-close peers-close"},
-		{"probe", "peers endpoint bind-cq bind-av errors probe close errors-close "
-			  "peers-close"},
-		{"enable", "peers endpoint bind-cq bind-av errors probe enable close errors-close "
-			   "peers-close"},
-		{"name", "peers endpoint bind-cq bind-av errors probe enable name " CLOSE},
-		{"hide", "peers endpoint bind-cq bind-av errors probe enable name hide " CLOSE},
-		{"receives", "peers endpoint bind-cq bind-av errors probe enable name hide "
-			     "receives " CLOSE},
-		{"errors-begin", "peers endpoint bind-cq bind-av errors probe enable name hide "
-				 "receives errors-begin " CLOSE},
+		{"probe", BOUND "probe close errors-close peers-close"},
+		{"set-name", BOUND "probe set-name close errors-close peers-close"},
+		{"enable", ENABLED "close errors-close peers-close"},
+		{"name", ENABLED "name " CLOSE},
+		{"hide", ENABLED "name hide " CLOSE},
+		{"receives", ENABLED "name hide receives " CLOSE},
+		{"errors-begin", ENABLED "name hide receives errors-begin " CLOSE},
 	};
 	unsigned int before = t_nblocks;
 
@@ -573,7 +580,7 @@ int main(void)
 	tcase_add_test(tc, the_registration_of_the_control_buffers_is_closed);
 	tcase_add_loop_test(tc, the_sender_of_a_half_received_message_goes_first, 0, 6);
 	tcase_add_test(tc, only_unchecked_regions_are_probed);
-	tcase_add_loop_test(tc, a_step_of_the_opening_fails, 0, 11);
+	tcase_add_loop_test(tc, a_step_of_the_opening_fails, 0, 12);
 	tcase_add_test(tc, an_opening_without_memory);
 	tcase_add_loop_test(tc, receives_of_eps_leave_slots_for_the_library, 0, 2);
 	tcase_add_test(tc, a_peer_closes_before_there_is_a_transport);
