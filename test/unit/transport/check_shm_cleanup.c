@@ -603,10 +603,14 @@ END_TEST
 /* A program without standard input: the first descriptor is one, too. */
 START_TEST(a_region_in_the_first_descriptor)
 {
+	struct stat st;
+
 	leave_page(0600, geteuid());
 	close(STDIN_FILENO);
 	ck_assert_int_eq(check(name_of(NOBODYS, geteuid())), 0);
 	ck_assert_int_eq(hold(name_of(NOBODYS, geteuid())), STDIN_FILENO);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 01600);
 	ck_assert_int_eq(check(name_of(NOBODYS, geteuid())), 0);
 	dofi_shm_region_release(-1);
 	dofi_shm_region_release(STDIN_FILENO);

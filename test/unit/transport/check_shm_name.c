@@ -128,13 +128,13 @@ START_TEST(what_fails_is_reported)
 }
 END_TEST
 
-/* The longest name that fits, and one more byte. */
+/* The longest name that fits, one more byte, and no room at all. */
 START_TEST(a_long_name)
 {
-	const size_t added = strlen(":4026531836:" RANDOM);
+	const size_t added = strlen(":4026531836:" RANDOM), mores[] = {0, 1, added};
 
-	for (size_t more = 0; more < 2; more++) {
-		const size_t size = DOFI_FABRIC_NAME_MAX - 1 - added + more;
+	for (int i = 0; i < 3; i++) {
+		const size_t more = mores[i], size = DOFI_FABRIC_NAME_MAX - 1 - added + more;
 
 		memset(name, '7', size);
 		memcpy(name, "fi_shm://", strlen("fi_shm://"));
@@ -165,6 +165,7 @@ static const struct {
 	{"fi_shm://1:0:0:5:9", "fi_shm://:::", true},
 	{"fi_shm://1:0:0:5:9", "fi_shm://:::6", false},
 	{"fi_shm://1:0:0:5:9", "fi_shm://a", true},
+	{"fi_shm://1:0:0:5:9", "fi_shm://1:0:0:5a:9", true},
 };
 
 START_TEST(names_tell_the_namespace)
