@@ -56,16 +56,32 @@ refused() {
 	! between fabric shm send && grep 'in another PID namespace' "$t_out"
 }
 
-# A killed process leaves its region. The next one in a new namespace has the same number.
+# open_over_shm: a container whose first process has an IA over shm
 # shellcheck disable=SC2317
-again() {
+open_over_shm() {
 	start dat_perf --loopback -i shm -S 8 -t 60 -R 1
 	until grep /dev/shm/1: "/proc/$(pgrep -P "$t_pid")/maps"; do
 		kill -0 "$t_pid" && sleep 0.05 || return
 	done 2>/dev/null
+}
+
+# A killed process leaves its region. The next one in a new namespace has the same number.
+# shellcheck disable=SC2317
+again() {
+	open_over_shm || return
 	kill -9 "$t_pid"
 	wait "$t_pid"
 	contained dat_perf --loopback -i shm -S 8 -n 10 -R 1
+}
+
+# shellcheck disable=SC2317
+report_of_a_container() {
+	DAT_OFI_STATS=socket open_over_shm || return
+	dat_info -p "$(pgrep -P "$t_pid")" | grep 'process 1 '
+	status=$?
+	kill -9 "$t_pid"
+	wait "$t_pid"
+	return "$status"
 }
 
 for test in send write read; do
@@ -75,4 +91,5 @@ for test in send write read; do
 done
 t_run 'shm: the fabric does not connect PID namespaces' refused
 t_run 'shm: a process with the number of a killed one' again
+t_run 'dat_info -p with a process of another PID namespace' report_of_a_container
 t_done

@@ -6,6 +6,8 @@
 
 #include <ctype.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -32,13 +34,35 @@ static bool is_process(int fd, uint32_t pid)
 	       (uint32_t)peer.pid == pid && (peer.uid == geteuid() || !geteuid());
 }
 
+/*
+ * The number of the process in its own PID namespace, as a container may have one. The name of its
+ * socket contains it.
+ */
+static uint32_t own_number(uint32_t pid)
+{
+	char path[32], line[512];
+	const char *last = NULL;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	status = fopen(path, "re");
+	while (status && !last && fgets(line, sizeof(line), status))
+		if (!strncmp(line, "NSpid:", strlen("NSpid:")))
+			last = strrchr(line, '\t');
+	if (last)
+		pid = (uint32_t)strtoul(last + 1, NULL, 10);
+	if (status)
+		fclose(status);
+	return pid;
+}
+
 /* Connects and requests the report. Returns the socket, or -1 with errno set. */
 static int ask(uint32_t pid, int generation)
 {
 	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	int size = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/%u/%d", pid,
-			    generation);
+	int size = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/%u/%d",
+			    own_number(pid), generation);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
@@ -96,7 +120,8 @@ int util_process_report(uint32_t pid)
 	if (!asked)
 		return util_fail(
 			"process %u does not answer: it tells its counters if it was started with "
-			"DAT_OFI_STATS=socket and has an interface open",
+			"DAT_OFI_STATS=socket, has an interface open and is in this network "
+			"namespace",
 			pid);
 	return answered ? 0
 			: util_fail("process %u does not tell its counters, or not all: it runs "
