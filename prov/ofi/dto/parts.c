@@ -12,8 +12,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-#define PARTS   64
-#define SEVERED UINT32_MAX
+#define PARTS 64
 
 int dofi_parts_init(const struct dofi_ia *ia, struct dofi_ring *parts, const struct dofi_ring *req)
 {
@@ -124,6 +123,7 @@ static void fill(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index, struct 
 				       .niov = niov})
 			     .kind;
 	part->part.request = index;
+	part->part.severed = false;
 	memcpy(part->iov, &wr->iov[wr->rdma.given], niov * sizeof(struct iovec));
 	memcpy(dofi_wr_desc(&ep->parts, part), &dofi_wr_desc(&ep->req, wr)[wr->rdma.given],
 	       niov * sizeof(void *));
@@ -218,7 +218,7 @@ static void sever(struct dofi_ep *ep, struct dofi_wr *wr)
 
 		/* also finds parts that are severed or complete, for which it means nothing */
 		if (dofi_ring_at(&ep->req, part->part.request) == wr)
-			part->part.request = SEVERED;
+			part->part.severed = true;
 	}
 	wr->split = 0;
 }
@@ -260,7 +260,7 @@ struct dofi_wr *dofi_parts_done(struct dofi_ep *ep, struct dofi_wr *part, int er
 	dofi_assert_held(&ep->lock);
 	part->state = DOFI_WR_DONE;
 	release(&ep->parts);
-	if (index == SEVERED)
+	if (part->part.severed)
 		return NULL;
 	wr->split--;
 	if (err) {

@@ -85,7 +85,8 @@ struct dofi_wr {
 		} rdma;
 		struct {
 			struct dofi_remote remote;
-			uint32_t request; /* index in the ring */
+			uint32_t request; /* index in the ring; each number is one */
+			bool severed;     /* the request has failed and does not wait for it */
 		} part;
 		struct dofi_remote remote; /* of both */
 		struct {

@@ -801,6 +801,21 @@ START_TEST(a_read_with_many_segments_is_one_request)
 }
 END_TEST
 
+/* The numbers of requests wrap. */
+START_TEST(the_request_of_the_greatest_number)
+{
+	open_short(2);
+	ep.read_limit = 2;
+	ep.req.head = ep.req.issue = ep.req.tail = UINT32_MAX;
+	post(DOFI_OP_READ, 0, 40, quarters, 3);
+	ck_assert_uint_eq(nops, 2);
+	end(0, 0);
+	expect_no_event();
+	end(1, 0);
+	expect_event(UINT32_MAX, DAT_DTO_SUCCESS, 40);
+}
+END_TEST
+
 /* The last of three parts has one segment. */
 START_TEST(a_write_with_many_segments_is_one_request)
 {
@@ -1218,6 +1233,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_request_that_fits_needs_no_parts, 0, 6);
 	tcase_add_test(tc, the_access_ends_between_two_parts);
 	tcase_add_test(tc, a_read_with_many_segments_is_one_request);
+	tcase_add_test(tc, the_request_of_the_greatest_number);
 	tcase_add_test(tc, a_write_with_many_segments_is_one_request);
 	tcase_add_test(tc, parts_of_equal_size);
 	tcase_add_test(tc, a_stream_needs_no_flag);
