@@ -3,10 +3,10 @@
  * Names of our regions: PID:UID:NUMBER:NAMESPACE:RANDOM. The first three are libfabric's own name,
  * the fourth is the number of the PID namespace, or 0 if it is not known.
  *
- * The first three alone are not unique: containers may share /dev/shm and have PID namespaces of
- * their own, in which the same numbers occur again, and so does a container that is started again.
- * If there is a region of its name, libfabric removes it and the endpoint cannot be enabled,
- * whether the region's owner lives or not.
+ * The first three alone are not unique. Containers may share /dev/shm and have PID namespaces of
+ * their own, in which the same numbers occur, and a container that starts again has the same
+ * numbers as before. If a region of the name exists, libfabric removes it and does not enable the
+ * endpoint, whether the region's owner lives or not.
  */
 #ifndef DOFI_SHM_NAME_H
 #define DOFI_SHM_NAME_H
