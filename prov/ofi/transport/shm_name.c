@@ -4,6 +4,7 @@
 #include "auth/crypto.h"
 #include "fabric/same_process.h"
 #include "object/ia_parts.h"
+#include "transport/shm_region.h"
 
 #include <inttypes.h>
 #include <rdma/fi_cm.h>
@@ -34,7 +35,7 @@ int dofi_shm_name_set(struct fid_ep *ep)
 	uint64_t number;
 	int ret;
 
-	if (fi_getname(&ep->fid, name, &size) || strncmp(name, DOFI_SHM_PREFIX, PREFIX))
+	if (fi_getname(&ep->fid, name, &size) || !dofi_shm_region_is_of((const uint8_t *)name))
 		return 0;
 	ret = dofi_random(&number, sizeof(number));
 	if (ret)
