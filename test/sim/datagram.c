@@ -111,7 +111,7 @@ static void check_event(const struct plan *plan, int n, const struct attempt *a,
 			oracle_fail(n, "is rejected, and was accepted");
 		break;
 	case DOFI_UD_EVENT_ERROR:
-		if (plan->is_calm && !plan->is_busy && a->accepted && !decided)
+		if (plan_is_prompt(plan) && a->accepted && !decided)
 			oracle_fail(n, "gets no address handle");
 		break;
 	default:

@@ -13,6 +13,9 @@
 #define SYN_TIME  (10 * CLOCK_SECOND)
 #define SYN_AGAIN CLOCK_SECOND
 #define LATEST    (50 * CLOCK_MS)
+/* The pauses of TCP: a packet is late by up to 3 s. */
+#define RESEND    (200 * CLOCK_MS)
+#define RESENDS   4
 
 /* One direction of a stream, with the bytes under way. It may outlive the sending socket. */
 struct pipe {
@@ -61,13 +64,22 @@ static struct end *end_of(int s)
 	return &ends[s];
 }
 
+static uint64_t draw_losses(void)
+{
+	uint64_t ns = 0;
+
+	for (int i = 0; profile.losses && i < RESENDS && random_one_in(&rnd, profile.losses); i++)
+		ns += RESEND << i;
+	return ns;
+}
+
 uint64_t net_latency(void)
 {
 	uint64_t ns = profile.latency + random_next(&rnd) % (profile.jitter + 1);
 
 	if (profile.spikes && random_one_in(&rnd, profile.spikes))
 		ns += random_scaled(&rnd, CLOCK_MS, LATEST);
-	return ns;
+	return ns + draw_losses();
 }
 
 uint64_t net_data_latency(void)

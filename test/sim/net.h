@@ -16,9 +16,11 @@ struct net_profile {
 	uint64_t latency, jitter; /* ns */
 	uint64_t data;            /* ns: the most that the fabric takes longer */
 	uint32_t spikes;          /* one in this many packets is late by up to 50 ms; 0: none */
-	uint32_t window;          /* bytes that a stream takes while they are not read */
-	uint32_t pieces;          /* one in this many writes arrives in pieces; 0: none */
-	bool resets;              /* a close with unread bytes discards the bytes under way */
+	/* one in this many is lost, and sent again after longer and longer pauses; 0: none */
+	uint32_t losses;
+	uint32_t window; /* bytes that a stream takes while they are not read */
+	uint32_t pieces; /* one in this many writes arrives in pieces; 0: none */
+	bool resets;     /* a close with unread bytes discards the bytes under way */
 };
 
 /* What has gone out. */

@@ -105,7 +105,7 @@ static void check_answer(const struct plan *plan, int n, const struct attempt *a
 	default:
 		oracle_fail(n, "begins with event %#x", side->events[0]);
 	}
-	if (plan->is_calm && !plan->is_busy && timeout && side->first_at > limit + CALM_SLACK)
+	if (plan_is_prompt(plan) && timeout && side->first_at > limit + CALM_SLACK)
 		oracle_fail(n, "is answered long after its time-out");
 }
 
@@ -129,8 +129,7 @@ static void check_accepted(const struct plan *plan, int n, const struct attempt 
 	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
 		if (plan->is_calm && !active->left && !active->nevents && !is_late(a))
 			oracle_fail(n, "fails at the side that has accepted it");
-		if (plan->is_calm && !plan->is_busy &&
-		    side->first_at > a->answered_at + LONGEST_WAIT)
+		if (plan_is_prompt(plan) && side->first_at > a->answered_at + LONGEST_WAIT)
 			oracle_fail(n, "is waited for, and nobody comes");
 		break;
 	case DAT_CONNECTION_EVENT_DISCONNECTED:
@@ -183,7 +182,7 @@ void oracle_request(int n, const struct attempt *a)
 
 void oracle_waited(const struct plan *plan, int n, uint64_t ns)
 {
-	if (plan->is_calm && !plan->is_busy && ns > LONGEST_CALL)
+	if (plan_is_prompt(plan) && ns > LONGEST_CALL)
 		oracle_fail(n, "is ended by a call that takes %.3f ms", (double)ns / 1e6);
 }
 

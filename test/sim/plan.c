@@ -30,6 +30,15 @@ static void draw_net(struct net_profile *net, bool is_calm, struct random *r)
 		net->window = 1 + random_below(r, 600);
 }
 
+/* Of a stream of its own, so that the other plans stay the same. */
+static void draw_losses(struct plan *plan)
+{
+	struct random r = random_stream(plan->seed, 5);
+
+	if (random_one_in(&r, 16))
+		plan->net.losses = 2 + random_below(&r, 30);
+}
+
 static void draw_processes(struct plan *plan, struct random *r)
 {
 	bool shares = random_one_in(r, 4);
@@ -257,6 +266,7 @@ void plan_draw(struct plan *plan, uint64_t seed)
 	draw_fabric(plan, &r);
 	draw_processes(plan, &r);
 	draw_net(&plan->net, plan->is_calm, &r);
+	draw_losses(plan);
 	if (random_one_in(&r, 8)) {
 		plan->strangers = 1 + random_below(&r, 4);
 		plan->requests = 1 + random_below(&r, 4);
@@ -277,6 +287,11 @@ void plan_draw(struct plan *plan, uint64_t seed)
 	if (random_one_in(&r, 4) && !has(plan, PLAN_FORGET))
 		plan->qlen = 1u << random_below(&r, 3);
 	plan->says_connected = !plan->is_rdm && random_one_in(&r, 3);
+}
+
+bool plan_is_prompt(const struct plan *plan)
+{
+	return plan->is_calm && !plan->is_busy && !plan->net.losses;
 }
 
 uint64_t plan_last(const struct plan *plan)
@@ -362,11 +377,12 @@ void plan_print(const struct plan *plan)
 {
 	fprintf(stderr,
 		"seed %" PRIu64 ": %d IAs, %s, latency %.3f to %.3f ms, window %u "
-		"bytes%s%s%s%s%s%s%s%s%s, %u receives\n",
+		"bytes%s%s%s%s%s%s%s%s%s%s, %u receives\n",
 		plan->seed, plan->processes, plan->is_rdm ? "rdm" : "msg", ms(plan->net.latency),
 		ms(plan->net.latency + plan->net.jitter), plan->net.window,
-		plan->is_busy ? ", busy hosts" : "", plan->net.spikes ? ", late packets" : "",
-		plan->net.resets ? ", resets" : "", plan->has_key ? "" : ", no key",
+		plan->is_busy ? ", busy hosts" : "", plan->net.losses ? ", lost packets" : "",
+		plan->net.spikes ? ", late packets" : "", plan->net.resets ? ", resets" : "",
+		plan->has_key ? "" : ", no key",
 		plan->says_connected ? ", the fabric says connected" : "",
 		plan->copies ? ", the fabric copies" : "", plan->injects ? ", injects" : "",
 		plan->scrambles ? ", completes in any order" : "",

@@ -77,7 +77,7 @@ struct plan_step {
 
 struct plan {
 	uint64_t seed;
-	bool is_calm;  /* nothing goes wrong */
+	bool is_calm;  /* nothing goes wrong, but much may take long */
 	bool is_crowd; /* of equal processes, each on its host; storm.h */
 	/* of the one EVD of a process, for requests and connections; 0: it has an EVD for each */
 	uint32_t qlen;
@@ -102,6 +102,8 @@ struct plan {
 };
 
 void plan_draw(struct plan *plan, uint64_t seed);
+/* Nothing goes wrong or takes long. */
+bool plan_is_prompt(const struct plan *plan);
 uint64_t plan_last(const struct plan *plan);
 /* Prints a line for each step that is not left out, to stderr. */
 void plan_print(const struct plan *plan);

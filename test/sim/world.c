@@ -45,8 +45,10 @@
 #define LONGEST_NAP    (200 * CLOCK_MS)
 #define SLOW_WAKES     10
 #define SLOWER         20
+/* longer than a lost packet takes */
+#define LINGER_MS      10000
 #define LONGEST_PAUSE  (2 * CLOCK_SECOND)
-#define RETRY          (plan->is_busy ? 2 * CLOCK_MS : 50 * CLOCK_US)
+#define RETRY          (plan->is_busy || plan->net.losses ? 2 * CLOCK_MS : 50 * CLOCK_US)
 #define YIELD          (200 * CLOCK_US)
 
 struct process *world;
@@ -311,6 +313,8 @@ void world_open(int number)
 		set_defaults(p->ia);
 	if (plan->requests)
 		p->ia->params.max_peer_requests = plan->requests;
+	if (plan->net.losses)
+		p->ia->params.linger_ms = LINGER_MS;
 	p->ia->tells_last_receive = false;
 	p->ia->has_data = plan->is_rdm;
 	if (plan->is_rdm)

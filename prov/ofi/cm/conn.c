@@ -139,11 +139,6 @@ static bool reads_outcome(struct dofi_conn *conn)
 	return dofi_conn_by_id(ia, id) != conn || !awaits_path(conn);
 }
 
-static bool awaits_last_word(const struct dofi_conn *conn)
-{
-	return conn->state == DOFI_CONN_GOODBYE_PENDING || conn->state == DOFI_CONN_DATA_PENDING;
-}
-
 /* If nobody listened, this was known before the time was over, and is the reason to report. */
 static void timer_fired(struct dofi_timer *timer)
 {
@@ -151,8 +146,6 @@ static void timer_fired(struct dofi_timer *timer)
 	bool refused = conn->state == DOFI_CONN_DIALLING && conn->redial.until;
 
 	if (conn->state == DOFI_CONN_GOODBYE_PENDING && conn->chan && reads_goodbye(conn))
-		return;
-	if (awaits_last_word(conn) && dofi_conn_waits_longer(conn))
 		return;
 	if (awaits_path(conn) && conn->chan && reads_outcome(conn))
 		return;

@@ -55,7 +55,9 @@ struct dofi_conn {
 	/* accepted: the time was over once; it is extended until cm.steps is `patience` */
 	bool patient;
 	uint32_t patience;
-	uint32_t questions; /* accepted: COUNTs sent while the path did not come */
+	uint32_t questions; /* accepted: COUNTs sent while the path did not come... */
+	/* ...and the time of the last one; on an overloaded host there are more */
+	struct dofi_run_delay delay;
 
 	struct dofi_ep *ep; /* NULL while OFFERED without EP, and after the end */
 	struct dofi_cr *cr; /* OFFERED, ABANDONED */
@@ -78,9 +80,7 @@ struct dofi_conn {
 	/* a mark that came before the address handle existed; its answer is due. 0: none */
 	uint32_t ud_mark;
 	struct dofi_timer timer; /* raises DOFI_ON_TIMER; each state sets it for its own purpose */
-	uint32_t prolonged;      /* GOODBYE_PENDING, DATA_PENDING: how often the wait went on */
-	/* when the present wait began: it goes on if the host is overloaded */
-	struct dofi_run_delay delay;
+	bool prolonged;          /* GOODBYE_PENDING, DATA_PENDING, PATH_LOST: the wait goes on */
 
 	/* --- the end; conn_end.h --- */
 	struct dofi_work work;       /* carries the end out */

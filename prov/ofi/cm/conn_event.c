@@ -43,6 +43,7 @@ static void (*const act[DOFI_CONN_ACTIONS])(struct dofi_conn *conn, const struct
 	DO(AWAIT_GOODBYE, await_goodbye),
 	DO(AWAIT_DATA, await_data),
 	DO(AWAIT_CULPRIT, await_culprit),
+	DO(WAIT_LONGER, wait_longer),
 	DO(STOP_SENDING, stop_sending),
 	DO(STOP_LAST, stop_last),
 	DO(LOSE_PEER, lose_peer),

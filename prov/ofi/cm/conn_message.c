@@ -188,7 +188,7 @@ static void hear_bye(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dofi_conn_handle(conn, event, msg);
 }
 
-/* COUNT and COUNTED change no state. */
+/* COUNT changes no state. */
 static void hear(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	switch (msg->type) {
@@ -214,6 +214,7 @@ static void hear(struct dofi_conn *conn, const struct dofi_msg *msg)
 		break;
 	case DOFI_MSG_COUNTED:
 		dofi_truncated_on_count(conn, msg);
+		dofi_conn_counted(conn);
 		break;
 	default:
 		DOFI_LOG_D("%s: a control message of type %u concerns no connection and is ignored",

@@ -93,7 +93,10 @@ enum dofi_conn_stage dofi_conn_stage_of(enum dofi_conn_state state)
 #define UNACCEPTED(state) \
 	GONE(UNACCEPTED), IGNORE(DISCONNECT, state), IGNORE(LAST_MESSAGE, state), ENDS
 
-#define WITHIN_TIME(state) ON(TIMER, CHECK_TIME, state), END(OVERDUE, OVERDUE)
+#define WITHIN_TIME(state)        ON(TIMER, CHECK_TIME, state), END(OVERDUE, OVERDUE)
+
+/* What the peer sent before the connection ended may be late. */
+#define LAST_WORD(state, outcome) ON(TIMER, WAIT_LONGER, state), END(OVERDUE, outcome)
 
 /* An established connection, whatever else it waits for. */
 #define UP(state)                                                                      \
@@ -215,7 +218,7 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 			ON(FIRST_MESSAGE, ESTABLISH_LOCKED, GOODBYE_PENDING),
 			ON(PATH_DOWN, AWAIT_GOODBYE, PATH_LOST),
 			IGNORE(PATH_UP, PATH_LOST),
-			END(TIMER, LOST),
+			LAST_WORD(PATH_LOST, LOST),
 			UNACCEPTED(PATH_LOST),
 		},
 	[DOFI_CONN_ESTABLISHED] =
@@ -237,7 +240,7 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 			ON(DRAIN, DRAIN, GOODBYE_PENDING),
 			END(DRAINED, DRAINED),
 			ON(PATH_DOWN, AWAIT_GOODBYE, GOODBYE_PENDING),
-			END(TIMER, BROKEN),
+			LAST_WORD(GOODBYE_PENDING, BROKEN),
 			IGNORE(LAST_MESSAGE, GOODBYE_PENDING),
 			UP(GOODBYE_PENDING),
 		},
@@ -246,7 +249,7 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 			ON(DRAIN, DRAIN, DATA_PENDING),
 			END(DRAINED, DRAINED),
 			END(LAST_MESSAGE, BY_BYE),
-			END(TIMER, BY_BYE),
+			LAST_WORD(DATA_PENDING, BY_BYE),
 			ON(PATH_DOWN, AWAIT_CULPRIT, DATA_PENDING),
 			UP(DATA_PENDING),
 		},

@@ -80,7 +80,7 @@ enum dofi_conn_event {
 	DOFI_ON_LAST_MESSAGE,  /* all that the peer sent before its BYE has come */
 	/* Time. */
 	DOFI_ON_TIMER,
-	DOFI_ON_OVERDUE, /* the accepting side has waited for long enough */
+	DOFI_ON_OVERDUE, /* the peer has had time enough */
 	/* The consumer, or this library. */
 	DOFI_ON_CR_ACCEPT,
 	DOFI_ON_CR_REJECT,
@@ -120,6 +120,7 @@ enum dofi_conn_action {
 	DOFI_DO_AWAIT_GOODBYE,
 	DOFI_DO_AWAIT_DATA,
 	DOFI_DO_AWAIT_CULPRIT,
+	DOFI_DO_WAIT_LONGER,
 	/* ud_ah.c */
 	DOFI_DO_STOP_SENDING,
 	DOFI_DO_STOP_LAST,

@@ -14,11 +14,13 @@
 #include "dto/issue.h"
 
 /*
- * Grace period between the end of the data path and the peer's BYE on the control channel, in
- * either order.
+ * How long the end of the data path and the peer's BYE on the control channel wait for each other.
+ * If the network loses packets, or the host is overloaded, the later one may take seconds. So the
+ * wait goes on after LAST_WORD_NS. Then the peer is asked by COUNT: its answer comes behind its
+ * BYE.
  */
-#define LAST_WORD_NS  1000000000u
-#define MAX_PROLONGED 4u /* on an overloaded host */
+#define LAST_WORD_NS 1000000000u
+#define RESENT_NS    4000000000u
 
 /* --- graceful disconnect --- */
 
@@ -137,20 +139,36 @@ bool dofi_conn_data_may_follow(struct dofi_conn *conn, uint32_t sent)
 
 static void wait_a_while(struct dofi_conn *conn)
 {
-	conn->delay = dofi_run_delay_recent(&conn->ia->cm.delay);
-	conn->prolonged = 0;
+	conn->prolonged = false;
 	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + LAST_WORD_NS);
 }
 
-bool dofi_conn_waits_longer(struct dofi_conn *conn)
+static bool awaits_bye(const struct dofi_conn *conn)
+{
+	return conn->state == DOFI_CONN_GOODBYE_PENDING || conn->state == DOFI_CONN_PATH_LOST;
+}
+
+/* Without a channel the peer is dead. */
+void dofi_act_wait_longer(struct dofi_conn *conn, const struct dofi_msg *unused)
+{
+	struct dofi_msg ask = {.type = DOFI_MSG_COUNT, .number = conn->count_asked};
+
+	(void)unused;
+	if (!conn->chan || conn->prolonged) {
+		dofi_conn_handle(conn, DOFI_ON_OVERDUE, NULL);
+		return;
+	}
+	conn->prolonged = true;
+	if (awaits_bye(conn))
+		dofi_conn_send(conn, &ask);
+	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + RESENT_NS);
+}
+
+void dofi_conn_counted(struct dofi_conn *conn)
 {
 	dofi_assert_held(&conn->ia->engine.lock);
-	if (!conn->chan || conn->prolonged >= MAX_PROLONGED ||
-	    !dofi_run_delay_is_high(&conn->delay))
-		return false;
-	conn->prolonged++;
-	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + LAST_WORD_NS);
-	return true;
+	if (conn->prolonged && awaits_bye(conn))
+		dofi_conn_handle(conn, DOFI_ON_OVERDUE, NULL);
 }
 
 void dofi_act_await_data(struct dofi_conn *conn, const struct dofi_msg *bye)

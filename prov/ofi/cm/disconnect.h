@@ -33,11 +33,8 @@ bool dofi_conn_data_may_follow(struct dofi_conn *conn, uint32_t sent);
 /* Called by issue.c: all messages that the peer's BYE counts have come. */
 void dofi_conn_last_message(struct dofi_conn *conn);
 
-/*
- * The time of the wait for the peer's BYE, or its messages, is over. True: the peer's process lives
- * and the host is overloaded, so the wait goes on, up to five times as long in all.
- */
-bool dofi_conn_waits_longer(struct dofi_conn *conn);
+/* The peer has answered a COUNT. In a wait that goes on for its BYE: it has sent none. */
+void dofi_conn_counted(struct dofi_conn *conn);
 
 /* Called by channel.c: the channel is lost. orderly: after GOODBYE. conn->chan is NULL. */
 void dofi_conn_chan_lost(struct dofi_conn *conn, bool orderly);
@@ -48,5 +45,6 @@ void dofi_act_peer_disconnects(struct dofi_conn *conn, const struct dofi_msg *ms
 void dofi_act_await_goodbye(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_await_data(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_await_culprit(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_act_wait_longer(struct dofi_conn *conn, const struct dofi_msg *msg);
 
 #endif

@@ -299,33 +299,6 @@ START_TEST(a_peer_has_time_while_this_host_is_overloaded)
 }
 END_TEST
 
-/* Which the peer sends, as long as its process lives. */
-START_TEST(a_last_word_has_time_while_this_host_is_overloaded)
-{
-	struct dofi_conn *conn =
-		dofi_conn_new(&ia, _i ? DOFI_CONN_DATA_PENDING : DOFI_CONN_GOODBYE_PENDING);
-
-	ck_assert_ptr_nonnull(conn);
-	overloaded = true;
-	ck_assert(!dofi_conn_waits_longer(conn)); /* without a channel the peer is dead */
-	conn->chan = dialled();
-	for (int i = 0; i < 4; i++) {
-		dofi_timer_cancel(&ia, &conn->timer);
-		conn->timer.fire(&conn->timer);
-		ck_assert_int_eq(conn->state,
-				 _i ? DOFI_CONN_DATA_PENDING : DOFI_CONN_GOODBYE_PENDING);
-		ck_assert_uint_gt(conn->timer.deadline, dofi_now());
-	}
-	ck_assert(!dofi_conn_waits_longer(conn));
-	conn->prolonged = 0;
-	overloaded = false;
-	ck_assert(!dofi_conn_waits_longer(conn));
-	dofi_timer_cancel(&ia, &conn->timer);
-	conn->chan = NULL;
-	dofi_conn_free(conn);
-}
-END_TEST
-
 /* Whose connecting side takes long to make its endpoint. */
 START_TEST(an_accepted_connection_has_time_while_this_host_is_overloaded)
 {
@@ -1632,7 +1605,6 @@ int main(void)
 	tcase_add_test(tc, a_peer_has_time_as_long_as_others_answer);
 	tcase_add_test(tc, a_peer_has_no_more_time_when_nobody_answers);
 	tcase_add_test(tc, a_peer_has_time_while_this_host_is_overloaded);
-	tcase_add_loop_test(tc, a_last_word_has_time_while_this_host_is_overloaded, 0, 2);
 	tcase_add_test(tc, an_accepted_connection_has_time_while_this_host_is_overloaded);
 	tcase_add_test(tc, connections_go_with_the_connection_manager);
 	tcase_add_test(tc, the_oldest_goes);

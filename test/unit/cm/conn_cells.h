@@ -182,7 +182,8 @@ static const struct cell cells[] = {
 	CELL(PATH_PENDING, FREE, DISCONNECTED, "BYE-orderly unlink gone"),
 	CELL(PATH_PENDING, FAIL, DISCONNECTED, "BYE-error unlink broken gone"),
 
-	CELL(PATH_LOST, TIMER, DISCONNECTED, "BYE-error unlink accept-completion-error gone"),
+	CELL(PATH_LOST, TIMER, COMPLETION_PENDING, "COUNT timer"),
+	CELL(PATH_LOST, OVERDUE, DISCONNECTED, "BYE-error unlink accept-completion-error gone"),
 	CELL(PATH_LOST, CHAN_CLOSED, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(PATH_LOST, CHAN_LOST, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(PATH_LOST, MSG_ACCEPT, COMPLETION_PENDING, "timer"),
@@ -267,7 +268,8 @@ static const struct cell cells[] = {
 	CELL(DRAINING, FREE, DISCONNECTED, "BYE-orderly unlink gone"),
 	CELL(DRAINING, FAIL, DISCONNECTED, "BYE-error unlink broken gone"),
 
-	CELL(GOODBYE_PENDING, TIMER, DISCONNECTED, "BYE-error unlink broken gone"),
+	CELL(GOODBYE_PENDING, TIMER, CONNECTED, "COUNT timer"),
+	CELL(GOODBYE_PENDING, OVERDUE, DISCONNECTED, "BYE-error unlink broken gone"),
 	CELL(GOODBYE_PENDING, CHAN_CLOSED, DISCONNECTED, "unlink disconnected gone"),
 	CELL(GOODBYE_PENDING, CHAN_LOST, DISCONNECTED, "unlink broken gone"),
 	CELL(GOODBYE_PENDING, MSG_ACCEPT, CONNECTED, "timer"),
@@ -289,7 +291,8 @@ static const struct cell cells[] = {
 	CELL(GOODBYE_PENDING, FREE, DISCONNECTED, "BYE-orderly unlink gone"),
 	CELL(GOODBYE_PENDING, FAIL, DISCONNECTED, "BYE-error unlink broken gone"),
 
-	CELL(DATA_PENDING, TIMER, DISCONNECTED, "unlink disconnected gone"),
+	CELL(DATA_PENDING, TIMER, CONNECTED, "timer"),
+	CELL(DATA_PENDING, OVERDUE, DISCONNECTED, "unlink disconnected gone"),
 	CELL(DATA_PENDING, CHAN_CLOSED, DISCONNECTED, "unlink disconnected gone"),
 	CELL(DATA_PENDING, CHAN_LOST, DISCONNECTED, "unlink broken gone"),
 	CELL(DATA_PENDING, MSG_ACCEPT, CONNECTED, "timer"),

@@ -533,6 +533,9 @@ static void channel_happens(enum happening what)
 	case TIMER:
 		fire(&conn->timer);
 		break;
+	case OVERDUE:
+		dofi_conn_handle(conn, DOFI_ON_OVERDUE, NULL);
+		break;
 	default:
 		lose_chan(what == CHAN_CLOSED);
 	}

@@ -99,6 +99,7 @@ enum happening {
 	DIAL_FAILED,
 	REDIAL,
 	TIMER,
+	OVERDUE,
 	CHAN_CLOSED,
 	CHAN_LOST,
 	MSG_ACCEPT,
