@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "zoo.h"
 #include "../lib/t_heap.h"
@@ -172,6 +173,23 @@ START_TEST(IA_014_no_async_evd)
 	t_ok(dat_ia_query(ia, &queried, 0, NULL, 0, NULL));
 	ck_assert_ptr_eq(queried, DAT_EVD_OUT_OF_SCOPE);
 	t_ok(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+END_TEST
+
+/* What the program prints would go into a connection. */
+START_TEST(IA_001_no_socket_is_a_standard_descriptor)
+{
+	struct t_ia ia;
+	struct stat st;
+
+	for (int fd = 0; fd < 3; fd++)
+		close(fd);
+	t_ia_open(&ia);
+	for (int fd = 0; fd < 3; fd++) {
+		ck_assert_int_lt(write(fd, "", 1), 0);
+		ck_assert(fstat(fd, &st) < 0 || S_ISDIR(st.st_mode));
+	}
+	t_ia_close(&ia);
 }
 END_TEST
 
@@ -673,9 +691,14 @@ START_TEST(IA_047_as_many_segments_as_the_ia_reports)
 	t_wait_dto(peer->recv_evd, peer->ep, 7, DAT_DTO_SUCCESS, length);
 	expect_pieces(&peer->buf, &us->buf, n);
 
+	/* The message comes behind the write. */
+	t_ok(t_recv(peer, T_BUF_SIZE - 1, 1, 3, 0));
 	t_ok(dat_ep_post_rdma_write(us->ep, pieces_of(&us->buf, n, pieces), pieces, cookie, &target,
 				    0));
+	t_ok(t_send(us, T_BUF_SIZE - 1, 1, 4, 0));
 	t_wait_dto(us->request_evd, us->ep, 7, DAT_DTO_SUCCESS, length);
+	t_wait_dto(us->request_evd, us->ep, 4, DAT_DTO_SUCCESS, 1);
+	t_wait_dto(peer->recv_evd, peer->ep, 3, DAT_DTO_SUCCESS, 1);
 	expect_pieces(&us->buf, &peer->buf, n);
 
 	t_fill(peer->buf.mem, T_BUF_SIZE, 4);
@@ -952,6 +975,7 @@ Suite *conform_ia(void)
 	tc = tcase_create("ia_life"); /* these open what they need */
 	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, IA_001_008_046_060_open);
+	tcase_add_test(tc, IA_001_no_socket_is_a_standard_descriptor);
 	tcase_add_test(tc, IA_014_no_async_evd);
 	tcase_add_test(tc, IA_015_opens_are_independent);
 	tcase_add_test(tc, IA_018_first_open_loads_the_library);

@@ -20,6 +20,7 @@
 #include "dto/reap.h"
 #include "dto/rmr.h"
 #include "dto/srq.h"
+#include "fabric/descriptors.h"
 #include "fabric/error.h"
 #include "object/ep.h"
 #include "object/ia.h"
@@ -115,6 +116,7 @@ static DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_BOOLEAN thread_safe, unsi
 	if (!ia)
 		return DOFI_NO_MEMORY;
 	dofi_ia_list_prepare();
+	dofi_descriptors_occupy_standard();
 	ret = begin(ia, ia_params, qlen, async_evd, evd);
 	if (ret != DAT_SUCCESS) {
 		free_ia(ia);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <rdma/fi_errno.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 /* The number of descriptors that a fabric opens in one step, and returns if they are not enough. */
@@ -31,4 +32,20 @@ int dofi_descriptors_error(int ret)
 		return ret;
 	why = dofi_descriptors_look(FDS_OF_A_STEP);
 	return why ? why : ret;
+}
+
+static bool is_closed(int fd)
+{
+	return fcntl(fd, F_GETFD) < 0 && errno == EBADF;
+}
+
+void dofi_descriptors_occupy_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		int other = is_closed(fd) ? open("/", O_PATH | O_CLOEXEC) : -1;
+
+		/* Another thread has taken the number meanwhile. */
+		if (other > STDERR_FILENO)
+			close(other);
+	}
 }

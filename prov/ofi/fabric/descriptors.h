@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* File descriptors that the process may still open. */
+/* The process's file descriptors: the standard ones, and how many more it may open. */
 #ifndef DOFI_DESCRIPTORS_H
 #define DOFI_DESCRIPTORS_H
 
@@ -14,5 +14,12 @@ int dofi_descriptors_look(int wanted);
  * out of them report other errors, or offer nothing.
  */
 int dofi_descriptors_error(int ret);
+
+/*
+ * Occupies those of the descriptors 0 to 2 that the process has closed, until it executes another
+ * program. Otherwise a connection may get such a number, and what the process prints would go into
+ * its stream. Reading and writing them still fails with EBADF.
+ */
+void dofi_descriptors_occupy_standard(void);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How many descriptors the process may still open, and which errors a lack of them explains. */
+/*
+ * The standard descriptors, how many others the process may still open, and which errors a lack of
+ * them explains.
+ */
 #include "t_hooks.h"
 #include "unit.h"
 
@@ -8,13 +11,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <rdma/fi_errno.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* --- a process with few descriptors, from 0; the linker redirects these calls --- */
 
 static int room, nopen, most, lack = EMFILE;
 static bool open_files[256];
 
-static bool asked; /* the library calls, not Check */
+static bool asked;     /* the library calls, not Check */
+static int taken = -1; /* the number that another thread opens before this one */
 
 int __real_open(const char *path, int flags, ...);
 T_STAND_IN int __wrap_open(const char *path, int flags, ...);
@@ -23,6 +30,10 @@ T_STAND_IN int __wrap_close(int fd);
 
 int __wrap_open(const char *path, int flags, ...)
 {
+	if (taken >= 0) {
+		ck_assert_int_eq(__real_open("/dev/null", O_RDONLY), taken);
+		taken = -1;
+	}
 	if (!asked)
 		return __real_open(path, flags, 0600);
 	ck_assert_str_eq(path, "/dev/null");
@@ -110,6 +121,48 @@ START_TEST(other_errors_are_not_a_lack)
 }
 END_TEST
 
+/* They are no descriptors that the process can use, and those that are open stay what they are. */
+START_TEST(closed_standard_descriptors_are_occupied)
+{
+	int next = __real_open("/dev/null", O_RDONLY);
+	struct stat before[3], after;
+	char byte = 0;
+
+	__real_close(next);
+	for (int fd = 0; fd < 3; fd++)
+		fstat(fd, &before[fd]);
+	for (int fd = 0; fd < 3; fd++)
+		if (_i & 1 << fd)
+			__real_close(fd);
+	dofi_descriptors_occupy_standard();
+	dofi_descriptors_occupy_standard();
+	for (int fd = 0; fd < 3; fd++) {
+		if (_i & 1 << fd) {
+			ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+			ck_assert(read(fd, &byte, 1) < 0 && errno == EBADF);
+			ck_assert(write(fd, &byte, 1) < 0 && errno == EBADF);
+		} else {
+			ck_assert_int_eq(fstat(fd, &after), 0);
+			ck_assert_int_eq(after.st_ino, before[fd].st_ino);
+		}
+	}
+	ck_assert_int_eq(__real_open("/dev/null", O_RDONLY), next);
+}
+END_TEST
+
+/* The number that this one gets is not needed then. */
+START_TEST(another_thread_takes_a_standard_descriptor)
+{
+	int next = __real_open("/dev/null", O_RDONLY);
+
+	__real_close(next);
+	taken = STDOUT_FILENO;
+	__real_close(taken);
+	dofi_descriptors_occupy_standard();
+	ck_assert_int_eq(__real_open("/dev/null", O_RDONLY), next);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("descriptors");
@@ -119,5 +172,7 @@ int main(void)
 	tcase_add_test(tcase, as_many_are_opened_as_are_wanted);
 	tcase_add_test(tcase, a_lack_of_descriptors_explains_other_errors);
 	tcase_add_loop_test(tcase, other_errors_are_not_a_lack, 0, 2);
+	tcase_add_loop_test(tcase, closed_standard_descriptors_are_occupied, 0, 8);
+	tcase_add_test(tcase, another_thread_takes_a_standard_descriptor);
 	return t_run(suite);
 }
