@@ -134,6 +134,7 @@ START_TEST(closed_standard_descriptors_are_occupied)
 	for (int fd = 0; fd < 3; fd++)
 		if (_i & 1 << fd)
 			__real_close(fd);
+	errno = EBADF; /* of an earlier call */
 	dofi_descriptors_occupy_standard();
 	dofi_descriptors_occupy_standard();
 	for (int fd = 0; fd < 3; fd++) {
