@@ -98,11 +98,16 @@ enum dofi_conn_stage dofi_conn_stage_of(enum dofi_conn_state state)
 /* What the peer sent before the connection ended may be late. */
 #define LAST_WORD(state, outcome) ON(TIMER, WAIT_LONGER, state), END(OVERDUE, outcome)
 
-/* An established connection, whatever else it waits for. */
-#define UP(state)                                                                      \
+/* The peer is gone after its BYE, which has told how the connection ends. */
+#define GONE_AFTER_BYE                                                            \
+	END(CHAN_CLOSED, BY_BYE), END(CHAN_LOST, BY_BYE), END(BYE, DISCONNECTED), \
+		END(BYE_ERROR, BROKEN)
+
+/* An established connection, whatever else it waits for; gone: when the peer is gone. */
+#define UP(state, gone)                                                                \
 	NO_ANSWERS(state), IGNORE(READY, state), IGNORE(PATH_UP, state),               \
 		IGNORE(FIRST_MESSAGE, state), ON(DISCONNECT, PEER_DISCONNECTS, state), \
-		ON(BYE_EARLY, AWAIT_DATA, DATA_PENDING), GONE_LATE, ENDS
+		ON(BYE_EARLY, AWAIT_DATA, DATA_PENDING), gone, ENDS
 
 /* Datagrams: the EP or the IA of the peer is gone, or the path to it. */
 #define LOSES                                                               \
@@ -226,14 +231,14 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 			ON(DRAIN, DRAIN, DRAINING),
 			ON(PATH_DOWN, AWAIT_GOODBYE, GOODBYE_PENDING),
 			IGNORE(LAST_MESSAGE, ESTABLISHED),
-			UP(ESTABLISHED),
+			UP(ESTABLISHED, GONE_LATE),
 		},
 	[DOFI_CONN_DRAINING] =
 		{
 			END(DRAINED, DRAINED),
 			ON(PATH_DOWN, AWAIT_GOODBYE, GOODBYE_PENDING),
 			IGNORE(LAST_MESSAGE, DRAINING),
-			UP(DRAINING),
+			UP(DRAINING, GONE_LATE),
 		},
 	[DOFI_CONN_GOODBYE_PENDING] =
 		{
@@ -242,7 +247,7 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 			ON(PATH_DOWN, AWAIT_GOODBYE, GOODBYE_PENDING),
 			LAST_WORD(GOODBYE_PENDING, BROKEN),
 			IGNORE(LAST_MESSAGE, GOODBYE_PENDING),
-			UP(GOODBYE_PENDING),
+			UP(GOODBYE_PENDING, GONE_LATE),
 		},
 	[DOFI_CONN_DATA_PENDING] =
 		{
@@ -251,7 +256,7 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 			END(LAST_MESSAGE, BY_BYE),
 			LAST_WORD(DATA_PENDING, BY_BYE),
 			ON(PATH_DOWN, AWAIT_CULPRIT, DATA_PENDING),
-			UP(DATA_PENDING),
+			UP(DATA_PENDING, GONE_AFTER_BYE),
 		},
 	[DOFI_CONN_DATAGRAM] =
 		{

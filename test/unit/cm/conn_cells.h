@@ -294,7 +294,7 @@ static const struct cell cells[] = {
 	CELL(DATA_PENDING, TIMER, CONNECTED, "timer"),
 	CELL(DATA_PENDING, OVERDUE, DISCONNECTED, "unlink disconnected gone"),
 	CELL(DATA_PENDING, CHAN_CLOSED, DISCONNECTED, "unlink disconnected gone"),
-	CELL(DATA_PENDING, CHAN_LOST, DISCONNECTED, "unlink broken gone"),
+	CELL(DATA_PENDING, CHAN_LOST, DISCONNECTED, "unlink disconnected gone"),
 	CELL(DATA_PENDING, MSG_ACCEPT, CONNECTED, "timer"),
 	CELL(DATA_PENDING, MSG_NOT_MINE, CONNECTED, "timer"),
 	CELL(DATA_PENDING, MSG_REJECT_CONSUMER, CONNECTED, "timer"),
