@@ -84,11 +84,6 @@ enum dofi_conn_stage dofi_conn_stage_of(enum dofi_conn_state state)
 	END(CHAN_CLOSED, outcome), END(CHAN_LOST, outcome), END(BYE, outcome), \
 		END(BYE_ERROR, outcome)
 
-/* The same after the connection was established. */
-#define GONE_LATE                                                                       \
-	END(CHAN_CLOSED, DISCONNECTED), END(CHAN_LOST, BROKEN), END(BYE, DISCONNECTED), \
-		END(BYE_ERROR, BROKEN)
-
 /* Events in all states of the accepting side until the connection is established. */
 #define UNACCEPTED(state) \
 	GONE(UNACCEPTED), IGNORE(DISCONNECT, state), IGNORE(LAST_MESSAGE, state), ENDS
@@ -98,16 +93,15 @@ enum dofi_conn_stage dofi_conn_stage_of(enum dofi_conn_state state)
 /* What the peer sent before the connection ended may be late. */
 #define LAST_WORD(state, outcome) ON(TIMER, WAIT_LONGER, state), END(OVERDUE, outcome)
 
-/* The peer is gone after its BYE, which has told how the connection ends. */
-#define GONE_AFTER_BYE                                                            \
-	END(CHAN_CLOSED, BY_BYE), END(CHAN_LOST, BY_BYE), END(BYE, DISCONNECTED), \
-		END(BYE_ERROR, BROKEN)
-
-/* An established connection, whatever else it waits for; gone: when the peer is gone. */
-#define UP(state, gone)                                                                \
+/*
+ * An established connection, whatever else it waits for; closed, lost: how it ends when the peer
+ * closes the channel, or when the channel is lost.
+ */
+#define UP(state, closed, lost)                                                        \
 	NO_ANSWERS(state), IGNORE(READY, state), IGNORE(PATH_UP, state),               \
 		IGNORE(FIRST_MESSAGE, state), ON(DISCONNECT, PEER_DISCONNECTS, state), \
-		ON(BYE_EARLY, AWAIT_DATA, DATA_PENDING), gone, ENDS
+		ON(BYE_EARLY, AWAIT_DATA, DATA_PENDING), END(CHAN_CLOSED, closed),     \
+		END(CHAN_LOST, lost), END(BYE, DISCONNECTED), END(BYE_ERROR, BROKEN), ENDS
 
 /* Datagrams: the EP or the IA of the peer is gone, or the path to it. */
 #define LOSES                                                               \
@@ -231,14 +225,14 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 			ON(DRAIN, DRAIN, DRAINING),
 			ON(PATH_DOWN, AWAIT_GOODBYE, GOODBYE_PENDING),
 			IGNORE(LAST_MESSAGE, ESTABLISHED),
-			UP(ESTABLISHED, GONE_LATE),
+			UP(ESTABLISHED, DISCONNECTED, BROKEN),
 		},
 	[DOFI_CONN_DRAINING] =
 		{
 			END(DRAINED, DRAINED),
 			ON(PATH_DOWN, AWAIT_GOODBYE, GOODBYE_PENDING),
 			IGNORE(LAST_MESSAGE, DRAINING),
-			UP(DRAINING, GONE_LATE),
+			UP(DRAINING, DISCONNECTED, BROKEN),
 		},
 	[DOFI_CONN_GOODBYE_PENDING] =
 		{
@@ -247,7 +241,7 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 			ON(PATH_DOWN, AWAIT_GOODBYE, GOODBYE_PENDING),
 			LAST_WORD(GOODBYE_PENDING, BROKEN),
 			IGNORE(LAST_MESSAGE, GOODBYE_PENDING),
-			UP(GOODBYE_PENDING, GONE_LATE),
+			UP(GOODBYE_PENDING, DISCONNECTED, BROKEN),
 		},
 	[DOFI_CONN_DATA_PENDING] =
 		{
@@ -256,7 +250,8 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 			END(LAST_MESSAGE, BY_BYE),
 			LAST_WORD(DATA_PENDING, BY_BYE),
 			ON(PATH_DOWN, AWAIT_CULPRIT, DATA_PENDING),
-			UP(DATA_PENDING, GONE_AFTER_BYE),
+			/* BYE has told how it ends. */
+			UP(DATA_PENDING, BY_BYE, BY_BYE),
 		},
 	[DOFI_CONN_DATAGRAM] =
 		{
