@@ -53,6 +53,8 @@ BUGS = [
         (CM + "linger.c", "return !ep->faulty && !ep->refused;", "return !ep->faulty;")]),
     ("fails-while-leaving", "61100dc", [
         (CM + "disconnect.c", " ||\n\t    ep->faulty)\n\t\treturn;", ")\n\t\treturn;")]),
+    ("short-last-word", "simulation", [
+        (CM + "disconnect.c", "\tif (!conn->chan || conn->prolonged) {\n", "\tif (conn) {\n")]),
     ("waits-for-given-up", "6ca0399", [
         (CM + "conn_message.c",
          "\tif (msg->type == DOFI_MSG_ACCEPT || msg->type == DOFI_MSG_COUNT)\n",
