@@ -57,6 +57,7 @@ unit_tests = \
 	%D%/unit/dto/check_control_message \
 	%D%/unit/dto/check_control_slots \
 	%D%/unit/base/check_addr \
+	%D%/unit/base/check_ascii \
 	%D%/unit/base/check_clock \
 	%D%/unit/base/check_cookie \
 	%D%/unit/base/check_dat_api1 %D%/unit/base/check_dat_api2 \
@@ -1158,6 +1159,9 @@ conn_world_wraps = -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_
 %C%_unit_base_check_dat_api2_SOURCES = %D%/unit/base/check_dat_api.c $(t_headers)
 %C%_unit_base_check_dat_api2_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_dat_api2_LDADD = $(p2_libs)
+%C%_unit_base_check_ascii_SOURCES = %D%/unit/base/check_ascii.c $(t_headers)
+%C%_unit_base_check_ascii_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_ascii_LDADD = $(p2_libs)
 %C%_unit_base_check_list_SOURCES = %D%/unit/base/check_list.c $(t_headers)
 %C%_unit_base_check_list_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_list_LDADD = $(p2_libs)

@@ -9,6 +9,7 @@ noinst_LIBRARIES += %D%/libdofi1.a %D%/libdofi2.a
 # From the lowest room to the highest; see ARCHITECTURE.md.
 dofi_base_sources = \
 	%D%/base/addr.c %D%/base/addr.h \
+	%D%/base/ascii.h \
 	%D%/base/clock.c %D%/base/clock.h \
 	%D%/base/cookie.c %D%/base/cookie.h \
 	%D%/base/count.def %D%/base/count.h \

@@ -393,6 +393,19 @@ def check_headers(tree):
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 LOCK = r"[\w>.-]*\block"
+# In a Turkish locale the capital of i is not I.
+OF_LOCALE = re.compile(r"\b(?:toupper|tolower|is(?:alpha|alnum|space|print|punct|lower|upper)"
+                       r"|strn?casecmp|strcasestr|strcoll|strto[df]|atof)\s*\(")
+
+
+def check_locale(tree):
+    """The libraries call no function that depends on the program's locale."""
+    for path in tree.product(".c", ".h"):
+        for match in OF_LOCALE.finditer(tree.code(path) if path.startswith(LIBRARIES) else ""):
+            yield path, tree.code(path).count("\n", 0, match.start()) + 1, (
+                f"{match[0]}...) depends on the locale of the program: use base/ascii.h")
+
+
 # A sentence such as "engine.lock and ep->lock held". Behind "or" stands a case without the lock.
 LOCK_HELD = re.compile(rf"(?:^|[.;:] ){LOCK}(?:(?:,| and) {LOCK})* (?:is |are )?held(?!, or\b)")
 FUNCTION = re.compile(r"^[A-Za-z_][^;{}=#()]*?\b(\w+)\(", re.M)
@@ -466,6 +479,7 @@ CHECKS = {
     "columns": check_columns,
     "format": check_format,
     "headers": check_headers,
+    "locale": check_locale,
     "locks": check_locks,
     "untaken": check_untaken,
 }

@@ -2,6 +2,7 @@
 #include "base/param.h"
 
 #include "base/addr.h"
+#include "base/ascii.h"
 #include "base/log.h"
 #include "base/log_fabric.h"
 
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define ENV_PREFIX "DAT_OFI_"
 #define BLANKS     " \t\r\n"
@@ -40,7 +40,7 @@ static const struct param table[] = {
 static const struct param *find_param(const char *name)
 {
 	for (size_t i = 0; i < NPARAMS; i++)
-		if (!strcasecmp(name, table[i].name))
+		if (dofi_ascii_same(name, table[i].name, SIZE_MAX))
 			return &table[i];
 	return NULL;
 }
@@ -67,8 +67,7 @@ static size_t edit_distance(const char *word, const char *name)
 
 		row[0] = i + 1;
 		for (size_t j = 1; j <= n; j++) {
-			bool same = tolower((unsigned char)word[i]) ==
-				    tolower((unsigned char)name[j - 1]);
+			bool same = dofi_ascii_lower(word[i]) == dofi_ascii_lower(name[j - 1]);
 			size_t above = row[j];
 
 			row[j] = min3(row[j] + 1, row[j - 1] + 1, diagonal + !same);
@@ -100,7 +99,7 @@ static void name_variable(char *out, size_t size, const char *name)
 	size_t used = (size_t)snprintf(out, size, ENV_PREFIX);
 
 	while (*name && used + 1 < size)
-		out[used++] = (char)toupper((unsigned char)*name++);
+		out[used++] = dofi_ascii_upper(*name++);
 	out[used] = '\0';
 }
 

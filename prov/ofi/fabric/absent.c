@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fabric/absent.h"
 
+#include "base/ascii.h"
 #include "fabric/info.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* What each provider needs on the machine before it offers a fabric. */
 static const struct {
@@ -52,7 +52,7 @@ bool dofi_is_left_out(const char *list, const char *provider)
 	for (const char *at = wanted ? list : list + 1; *at; at += *at == ',') {
 		size_t length = strcspn(at, ",;");
 
-		named |= length == size && !strncasecmp(at, provider, size);
+		named |= length == size && dofi_ascii_same(at, provider, size);
 		at += strcspn(at, ",");
 	}
 	return named != wanted;

@@ -5,6 +5,7 @@
 #include "base/lock.h"
 #include "base/thread.h"
 
+#include <locale.h>
 #include <pthread.h>
 #include <rdma/fabric.h>
 
@@ -25,6 +26,23 @@ bool dofi_setup_begin_for(uint64_t ns)
 	return dofi_trylock_for(&setup_lock, ns);
 }
 
+/*
+ * libfabric makes capitals of its parameters' names with the program's locale, once, and looks for
+ * the variables then. In a Turkish locale it would find none whose name has an I, also those that
+ * the user or fabric/env.c has set.
+ */
+static int getinfo_in_plain_locale(uint32_t version, const char *node, uint64_t flags,
+				   const struct fi_info *hints, struct fi_info **list_p)
+{
+	locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(plain);
+	int ret = fi_getinfo(version, node, NULL, flags, hints, list_p);
+
+	uselocale(before);
+	if (plain)
+		freelocale(plain);
+	return ret;
+}
+
 int dofi_getinfo(uint32_t version, const char *node, uint64_t flags, const struct fi_info *hints,
 		 struct fi_info **list_p)
 {
@@ -38,7 +56,7 @@ int dofi_getinfo(uint32_t version, const char *node, uint64_t flags, const struc
 	 */
 	dofi_block_signals(&before);
 	dofi_setup_begin();
-	ret = fi_getinfo(version, node, NULL, flags, hints, list_p);
+	ret = getinfo_in_plain_locale(version, node, flags, hints, list_p);
 	dofi_setup_end();
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (ret)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls that libfabric takes from one thread at a time: their lock while the process forks, and
- * signals that arrive while libfabric lists its fabrics.
+ * Calls that libfabric takes from one thread at a time: their lock while the process forks; signals
+ * that arrive while libfabric lists its fabrics, and the locale then.
  */
 #include "base/clock.h"
 #include "fabric/info.h"
@@ -9,6 +9,8 @@
 #include "../../lib/t_hooks.h"
 #include "../../lib/unit.h"
 
+#include <langinfo.h>
+#include <locale.h>
 #include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
@@ -74,7 +76,8 @@ static void handler(int signal)
 	taken_inside += inside;
 }
 
-static int number; /* the signal that arrives */
+static int number; /* the signal that arrives, or 0 */
+static char charset[32];
 
 int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		      const struct fi_info *hints, struct fi_info **list_p);
@@ -87,8 +90,10 @@ int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, u
 	(void)flags;
 	(void)hints;
 	(void)list_p;
+	snprintf(charset, sizeof(charset), "%s", nl_langinfo(CODESET));
 	inside = 1;
-	raise(number);
+	if (number)
+		raise(number);
 	inside = 0;
 	return -FI_ENODATA;
 }
@@ -122,6 +127,25 @@ START_TEST(signals_wait_until_libfabric_has_returned)
 }
 END_TEST
 
+/* --- locale: libfabric makes capitals of the names of its variables --- */
+
+START_TEST(the_locale_of_the_program_does_not_reach_libfabric)
+{
+	locale_t of_program = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0);
+	struct fi_info *list;
+
+	ck_assert(of_program);
+	uselocale(of_program);
+	ck_assert_str_eq(nl_langinfo(CODESET), "UTF-8");
+	number = 0;
+	ck_assert_int_eq(dofi_getinfo(FI_VERSION(1, 17), NULL, 0, NULL, &list), -FI_ENODATA);
+	ck_assert_str_ne(charset, "UTF-8");
+	ck_assert(uselocale((locale_t)0) == of_program);
+	uselocale(LC_GLOBAL_LOCALE);
+	freelocale(of_program);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("info");
@@ -130,6 +154,7 @@ int main(void)
 	tcase_add_test(tc, test_a_fork_waits_for_another_thread);
 	tcase_add_loop_test(tc, signals_wait_until_libfabric_has_returned, 0,
 			    (int)(sizeof(signals) / sizeof(signals[0])));
+	tcase_add_test(tc, the_locale_of_the_program_does_not_reach_libfabric);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
