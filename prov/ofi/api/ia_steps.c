@@ -219,6 +219,8 @@ static const char *advice(const struct dofi_ia *ia, int err, char text[DOFI_MR_L
 		return "; allow this host more (sysctl fs.file-max)";
 	if (err == EAGAIN)
 		return "; the user may have no more threads: allow more (ulimit -u)";
+	if (err == EFBIG)
+		return "; shm needs a file of 16 MiB: allow larger ones (ulimit -f)";
 	if (err == EROFS || err == ENOSPC)
 		return "; the fabric needs a /dev/shm that takes files: see dat_info --check";
 	if (err == EINVAL && ia->quirks & DOFI_QUIRK_LONG_QUEUE)

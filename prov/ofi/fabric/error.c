@@ -16,6 +16,7 @@ DAT_RETURN dofi_error(int err, DAT_RETURN_SUBTYPE resource)
 	case FI_ENOMEM:
 		return DOFI_NO_MEMORY;
 	case FI_ENOSPC:
+	case EFBIG:
 	case FI_EAGAIN:
 	case FI_EBUSY:
 	case FI_EMFILE:

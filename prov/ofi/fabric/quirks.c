@@ -141,9 +141,10 @@ static const struct row {
 		 "posts at that moment",
 	 .answer = "receives of a shared receive queue are posted while no thread reads the "
 		   "completion queue"},
-	{QUIRK(UNCHECKED_REGION), .provider = "shm", .from = V(1, 18), .fate = not_mended,
-	 .what = "crashes in fi_enable when it can't make its shared memory",
-	 .answer = "the IA is opened only when /dev/shm takes a file"},
+	{QUIRK(UNCHECKED_REGION), .provider = "shm", .fate = not_mended,
+	 .what = "ends the process in fi_enable when it can't make its shared memory",
+	 .answer = "the IA is opened only when /dev/shm takes a file, and the limit of file sizes "
+		   "allows one of 16 MiB"},
 	{QUIRK(OWN_PROCESS), .provider = "shm", .from = V(2, 5), .fate = not_mended,
 	 .what = "crashes the receiver of a large message from an endpoint of the same process",
 	 .answer = "peers get another spelling of the endpoint's name, by which it is not known as "

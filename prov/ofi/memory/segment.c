@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,10 +26,20 @@ static int map(int fd, size_t size, bool writable, void **memory_p)
 	return 0;
 }
 
+bool dofi_segment_fits(size_t size)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) || size <= limit.rlim_cur;
+}
+
 int dofi_segment_make(const char *label, size_t size, void **memory_p)
 {
-	int fd = memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING), ret = 0;
+	int fd, ret = 0;
 
+	if (!dofi_segment_fits(size))
+		return -EFBIG;
+	fd = memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
 	if (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, SEALS))

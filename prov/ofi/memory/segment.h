@@ -11,8 +11,14 @@
 #include <stddef.h>
 
 /*
+ * Whether this process may make a file of that size (ulimit -f). The kernel ends a process that
+ * tries to make a larger one, by SIGXFSZ.
+ */
+bool dofi_segment_fits(size_t size);
+
+/*
  * Makes such memory, all zero, and maps it. /proc/PID/maps shows the label. Returns a descriptor,
- * or a negative errno.
+ * or a negative errno: -EFBIG if it does not fit.
  */
 int dofi_segment_make(const char *label, size_t size, void **memory_p);
 

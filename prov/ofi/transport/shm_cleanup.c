@@ -4,6 +4,7 @@
 #include "object/ia.h"
 #include "base/log.h"
 #include "base/clock.h"
+#include "memory/segment.h"
 #include "progress/timer.h"
 #include "transport/shm_region.h"
 
@@ -13,12 +14,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DYING_NS 1000000000u
+#define DYING_NS    1000000000u
+
+/* That of all releases from 1.17 to 2.6 is at most so long. */
+#define REGION_SIZE (16u << 20)
 
 int dofi_shm_cleanup_probe(void)
 {
-	int fd = open(DOFI_SHM_DIR, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int fd;
 
+	if (!dofi_segment_fits(REGION_SIZE))
+		return -EFBIG;
+	fd = open(DOFI_SHM_DIR, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	close(fd);

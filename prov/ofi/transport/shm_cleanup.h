@@ -12,8 +12,8 @@
 struct dofi_ia;
 
 /*
- * Checks that a region can be made in /dev/shm, because libfabric 2.x crashes if it can't. 0 or a
- * negative errno.
+ * Checks that a region can be made in /dev/shm, because libfabric ends the process if it can't. 0
+ * or a negative errno: -EFBIG if the limit of file sizes does not allow its 16 MiB.
  */
 int dofi_shm_cleanup_probe(void);
 

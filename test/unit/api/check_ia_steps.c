@@ -37,6 +37,7 @@ START_TEST(advice_is_about_what_the_user_can_change)
 	ck_assert_ptr_nonnull(strstr(advice_about(EMFILE), "ulimit -n"));
 	ck_assert_ptr_nonnull(strstr(advice_about(ENFILE), "fs.file-max"));
 	ck_assert_ptr_nonnull(strstr(advice_about(EAGAIN), "ulimit -u"));
+	ck_assert_ptr_nonnull(strstr(advice_about(EFBIG), "ulimit -f"));
 	ck_assert_ptr_nonnull(strstr(advice_about(EROFS), "/dev/shm"));
 	ck_assert_ptr_nonnull(strstr(advice_about(ENOSPC), "/dev/shm"));
 	locked = 4096;

@@ -190,6 +190,28 @@ START_TEST(without_descriptors_there_is_none)
 }
 END_TEST
 
+/* The kernel would end the process with SIGXFSZ. */
+START_TEST(a_low_limit_of_file_sizes_allows_none)
+{
+	void *memory = &size, *fits;
+	struct rlimit sizes, low;
+	int refused, fd;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &sizes), 0);
+	low = sizes;
+	low.rlim_cur = size;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &low), 0);
+	refused = dofi_segment_make("check", size + 1, &memory);
+	fd = dofi_segment_make("check", size, &fits);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &sizes), 0);
+	ck_assert_int_eq(refused, -EFBIG);
+	ck_assert_ptr_eq(memory, &size);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_int_eq(munmap(fits, size), 0);
+}
+END_TEST
+
 /* A segment whose memory can't be mapped leaves no descriptor. */
 START_TEST(without_room_for_it_there_is_none)
 {
@@ -262,6 +284,7 @@ int main(void)
 	tcase_add_test(tcase, forged_ones_are_refused);
 	tcase_add_test(tcase, a_reader_only_reads);
 	tcase_add_test(tcase, without_descriptors_there_is_none);
+	tcase_add_test(tcase, a_low_limit_of_file_sizes_allows_none);
 	tcase_add_test(tcase, without_room_for_it_there_is_none);
 	tcase_add_loop_test(tcase, calls_that_fail, MMAP, CALLS);
 	tcase_add_test(tcase, its_descriptor_and_its_label);

@@ -286,6 +286,25 @@ START_TEST(probe_without_a_descriptor)
 }
 END_TEST
 
+/* The kernel would end the process with SIGXFSZ when libfabric makes its region. */
+START_TEST(probe_with_a_low_limit_of_file_sizes)
+{
+	struct rlimit sizes, low;
+	int ret[2];
+
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &sizes), 0);
+	low = sizes;
+	for (rlim_t i = 0; i < 2; i++) {
+		low.rlim_cur = (16 << 20) - i;
+		ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &low), 0);
+		ret[i] = dofi_shm_cleanup_probe();
+	}
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &sizes), 0);
+	ck_assert_int_eq(ret[0], 0);
+	ck_assert_int_eq(ret[1], -EFBIG);
+}
+END_TEST
+
 /* It stays if this process is killed, so the user is told. */
 START_TEST(a_region_that_cannot_be_locked)
 {
@@ -685,6 +704,7 @@ int main(void)
 	tcase_add_test(tc, files_with_other_names_remain);
 	tcase_add_test(tc, probe_finds_a_directory);
 	tcase_add_test(tc, probe_without_a_descriptor);
+	tcase_add_test(tc, probe_with_a_low_limit_of_file_sizes);
 	tcase_add_test(tc, a_region_that_cannot_be_locked);
 	tcase_add_test(tc, looks_at_the_directory);
 	tcase_add_test(tc, a_region_that_is_locked);
