@@ -15,18 +15,28 @@
 /*
  * Providers do not link with the registry: they find its functions in the global scope. If the
  * program itself was loaded into a local scope (as a plugin), the registry has to be added to the
- * global scope.
+ * global scope. False: there is none, because the program was loaded by dlmopen(). glibc (2.36 and
+ * 2.41) crashes if something is to be added then.
  */
-static void make_us_global(void)
+static bool make_us_global(void)
 {
+	Lmid_t space = LM_ID_BASE;
+	void *handle, *global;
 	Dl_info self;
-	void *handle;
 
 	if (!dladdr(OURSELVES, &self))
-		return;
-	handle = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
-	if (handle)
-		dlclose(handle);
+		return true;
+	handle = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+	if (!handle)
+		return true;
+	dlinfo(handle, RTLD_DI_LMID, &space);
+	if (space == LM_ID_BASE) {
+		global = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+		if (global)
+			dlclose(global);
+	}
+	dlclose(handle);
+	return space == LM_ID_BASE;
 }
 
 /*
@@ -105,7 +115,14 @@ bool datr_library_open(struct datr_library *lib, const char *file, const char *w
 {
 	char why[4096] = "";
 
-	make_us_global();
+	lib->handle = NULL;
+	if (!make_us_global()) {
+		datr_log(DATR_LOG_ERROR,
+			 "IA %s: its provider can't be loaded, because this library was loaded by "
+			 "dlmopen(): providers look for it in the global scope; use dlopen()",
+			 who);
+		return false;
+	}
 	lib->handle =
 		file ? try_open(file, why, sizeof(why)) : try_default_places(why, sizeof(why));
 	if (!lib->handle) {

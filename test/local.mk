@@ -330,7 +330,7 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 %C%_unit_registry_check_loader2_SOURCES = %D%/unit/registry/check_loader.c src/loader.c src/log.c $(t_headers)
 %C%_unit_registry_check_loader2_CPPFLAGS = $(t2_cppflags) -DDATR_DAT_MAJOR=2 -DDATR_LIBDIR='"/usr/lib/dat"'
 %C%_unit_registry_check_loader2_LINK = $(LINK) -Wl,--wrap=getauxval -Wl,--wrap=dladdr -Wl,--wrap=dlopen \
-	-Wl,--wrap=dlclose -Wl,--wrap=dlerror -Wl,--wrap=dlsym
+	-Wl,--wrap=dlinfo -Wl,--wrap=dlclose -Wl,--wrap=dlerror -Wl,--wrap=dlsym
 %C%_unit_registry_check_loader2_LDADD = $(t2_libs)
 
 %C%_unit_registry_check_nomem1_SOURCES = %D%/unit/registry/check_nomem.c $(t_headers)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * plugin_open LIBDAT NAME: loads the registry into a local scope, as a plugin does, and opens an
- * IA. The exit status is 0 on success.
+ * plugin_open LIBDAT NAME [apart]: loads the registry into a local scope, as a plugin does, or into
+ * a name space of its own, and opens an IA. The exit status is 0 on success.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -30,9 +30,10 @@ int main(int argc, char **argv)
 	DAT_RETURN ret;
 	void *libdat;
 
-	if (argc != 3)
+	if (argc < 3)
 		return 2;
-	libdat = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+	libdat = argc > 3 ? dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW | RTLD_LOCAL)
+			  : dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
 	if (!libdat) {
 		fprintf(stderr, "%s\n", dlerror());
 		return 2;

@@ -19,18 +19,19 @@
 #define ALONE "libdat.so" /* a name without a folder */
 #define NOW   (RTLD_NOW | RTLD_GLOBAL)
 
-static bool elevated, unknown_self;
+static bool elevated, unknown_self, apart;
 static const char *self = SELF; /* the file of the registry */
 static const char *loadable;    /* the only file that can be loaded; NULL: none */
 static const char *missing;     /* the function that the library does not have */
 static const char *reason = "no";
 static char tried[8][64];
-static unsigned int ntried, nselves;
+static unsigned int ntried, nselves, nglobal;
 static int nopen; /* handles */
 
 T_STAND_IN unsigned long __wrap_getauxval(unsigned long type);
 T_STAND_IN int __wrap_dladdr(const void *address, Dl_info *info);
 T_STAND_IN void *__wrap_dlopen(const char *file, int mode);
+T_STAND_IN int __wrap_dlinfo(void *handle, int request, void *info);
 T_STAND_IN int __wrap_dlclose(void *handle);
 T_STAND_IN char *__wrap_dlerror(void);
 T_STAND_IN void *__wrap_dlsym(void *handle, const char *name);
@@ -51,7 +52,8 @@ int __wrap_dladdr(const void *address, Dl_info *info)
 void *__wrap_dlopen(const char *file, int mode)
 {
 	if (mode & RTLD_NOLOAD) {
-		ck_assert_int_eq(mode, NOW | RTLD_NOLOAD);
+		ck_assert_int_eq(mode & ~RTLD_GLOBAL, RTLD_NOW | RTLD_NOLOAD);
+		nglobal += (mode & RTLD_GLOBAL) != 0;
 		ck_assert_str_eq(file, self);
 		ck_assert_uint_eq(ntried, 0);
 		nopen++;
@@ -65,6 +67,14 @@ void *__wrap_dlopen(const char *file, int mode)
 		return NULL;
 	nopen++;
 	return &ntried;
+}
+
+int __wrap_dlinfo(void *handle, int request, void *info)
+{
+	ck_assert_ptr_eq(handle, &nselves);
+	ck_assert_int_eq(request, RTLD_DI_LMID);
+	*(Lmid_t *)info = apart ? LM_ID_BASE + 1 : LM_ID_BASE;
+	return 0;
 }
 
 int __wrap_dlclose(void *handle)
@@ -139,7 +149,8 @@ START_TEST(test_places_of_a_library)
 	for (unsigned int i = 0; i < n; i++)
 		ck_assert_str_eq(tried[i], places[_i].tried[i]);
 	ck_assert_ptr_null(lib.handle);
-	ck_assert_uint_eq(nselves, !unknown_self);
+	ck_assert_uint_eq(nselves, unknown_self ? 0 : 2);
+	ck_assert_uint_eq(nglobal, !unknown_self);
 	ck_assert_int_eq(nopen, 0);
 	for (unsigned int i = 0; i < n; i++) {
 		ntried = 0;
@@ -150,6 +161,22 @@ START_TEST(test_places_of_a_library)
 		datr_library_close(&lib);
 		ck_assert_int_eq(nopen, 0);
 	}
+}
+END_TEST
+
+/* The loader would crash if it were asked to make the registry global. */
+START_TEST(test_registry_in_a_name_space_of_its_own)
+{
+	int log = t_capture(STDERR_FILENO);
+
+	loadable = "/a/lib.so";
+	apart = true;
+	ck_assert(!datr_library_open(&lib, "/a/lib.so", "ib0"));
+	ck_assert_ptr_null(lib.handle);
+	ck_assert_uint_eq(ntried, 0);
+	ck_assert_uint_eq(nglobal, 0);
+	ck_assert_int_eq(nopen, 0);
+	ck_assert_ptr_nonnull(strstr(t_captured(log), "IA ib0: its provider can't be loaded"));
 }
 END_TEST
 
@@ -231,6 +258,7 @@ int main(void)
 	suite_add_tcase(suite, tc);
 	tcase_add_loop_test(tc, test_places_of_a_library, 0,
 			    (int)(sizeof(places) / sizeof(places[0])));
+	tcase_add_test(tc, test_registry_in_a_name_space_of_its_own);
 	tcase_add_test(tc, test_message_of_each_place);
 	tcase_add_test(tc, test_long_reasons_are_cut_off);
 	tcase_add_loop_test(tc, test_library_that_has_one_entry_point, 0, 2);

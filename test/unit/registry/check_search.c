@@ -340,7 +340,7 @@ END_TEST
 
 /* The loader does not find our provider, but it is in the directory of the registry. */
 /* Another program opens ofi-tcp by this registry, without LD_LIBRARY_PATH. Returns its status. */
-static int open_by(const char *libdat)
+static int open_by(const char *libdat, const char *apart)
 {
 	pid_t pid = fork();
 	int status;
@@ -348,7 +348,7 @@ static int open_by(const char *libdat)
 	ck_assert_int_ge(pid, 0);
 	if (!pid) {
 		unsetenv("LD_LIBRARY_PATH");
-		execl(T_PLUGIN_OPEN, "plugin_open", libdat, "ofi-tcp", (char *)NULL);
+		execl(T_PLUGIN_OPEN, "plugin_open", libdat, "ofi-tcp", apart, (char *)NULL);
 		_exit(127);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -362,8 +362,25 @@ START_TEST(test_default_provider_is_found_beside_the_registry)
 
 	t_conf("# nothing\n");
 	snprintf(libdat, sizeof(libdat), "%s/" T_LIBDAT, getenv("T_DIR"));
-	status = open_by(libdat);
+	status = open_by(libdat, NULL);
 	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+/* A name space of the loader that has no global scope */
+START_TEST(test_registry_that_was_loaded_by_dlmopen)
+{
+	int log = t_capture(STDERR_FILENO), status;
+	char libdat[PATH_MAX];
+
+	t_conf("# nothing\n");
+	snprintf(libdat, sizeof(libdat), "%s/" T_LIBDAT, getenv("T_DIR"));
+	status = open_by(libdat, "apart");
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 1);
+	ck_assert_ptr_nonnull(strstr(t_captured(log),
+				     "IA ofi-tcp: its provider can't be loaded, "
+				     "because this library was loaded by dlmopen"));
 }
 END_TEST
 
@@ -376,7 +393,7 @@ START_TEST(test_default_provider_that_is_nowhere)
 
 	t_conf("# nothing\n");
 	ck_assert_ptr_nonnull(realpath(own_libdat(), libdat));
-	status = open_by(libdat);
+	status = open_by(libdat, NULL);
 	if (!status)
 		t_skip("our provider is installed");
 	ck_assert_int_eq(WEXITSTATUS(status), 1);
@@ -406,6 +423,7 @@ static void add_tests(Suite *suite)
 	tcase_add_test(tc, test_error_of_the_first_provider_is_the_answer);
 	tcase_add_test(tc, test_answer_that_is_not_known);
 	tcase_add_test(tc, test_default_provider_that_is_nowhere);
+	tcase_add_test(tc, test_registry_that_was_loaded_by_dlmopen);
 	tcase_add_test(tc, test_name_that_the_program_added_comes_before_the_lines);
 	tcase_add_test(tc, test_lines_are_not_tried_for_a_name_that_the_program_added);
 	tcase_add_loop_test(tc, test_default_names_come_and_go, 0, 3);
