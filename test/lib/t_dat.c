@@ -161,22 +161,39 @@ void t_pause(void)
 #define SANITIZED 1
 #endif
 
+#ifndef SANITIZED
+static size_t address_space(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	size_t pages = 0;
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fscanf(file, "%zu", &pages), 1);
+	fclose(file);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+#endif
+
 bool t_limit_memory(size_t bytes)
 {
 #ifdef SANITIZED
 	(void)bytes;
 	return false;
 #else
-	FILE *file = fopen("/proc/self/statm", "r");
 	struct rlimit limit;
-	size_t pages = 0;
+	void *more;
 
-	ck_assert_ptr_nonnull(file);
-	ck_assert_int_eq(fscanf(file, "%zu", &pages), 1);
-	fclose(file);
 	ck_assert_int_eq(getrlimit(RLIMIT_AS, &limit), 0);
-	limit.rlim_cur = pages * (size_t)sysconf(_SC_PAGESIZE) + bytes;
-	return !setrlimit(RLIMIT_AS, &limit);
+	/* The first malloc of another thread maps 64 MiB more than it keeps for a moment. */
+	for (;;) {
+		limit.rlim_cur = address_space() + bytes;
+		if (setrlimit(RLIMIT_AS, &limit))
+			return false;
+		more = mmap(NULL, bytes + 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (more == MAP_FAILED)
+			return true;
+		munmap(more, bytes + 1);
+	}
 #endif
 }
 
