@@ -11,12 +11,12 @@
 
 static inline char dofi_ascii_lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
 static inline char dofi_ascii_upper(char c)
 {
-	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+	return (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
 }
 
 /* Whether the first size characters are the same without regard to case; a text may end earlier. */
