@@ -25,7 +25,13 @@ export DAT_OVERRIDE="$conf" T_IA="$fabric" T_PARAMS="$t_params"
 # shellcheck disable=SC2016
 t_with_device "$fabric" sh -c 'fabric=$1; shift
 	if ! why=$(dat_info --ia "$fabric" 2>&1); then
-		echo "1..0 # SKIP $fabric can'\''t be opened: $(echo "$why" | head -n 1)"
+		case $why in
+		*"ended with signal"*)
+			echo "Bail out! $why" | tr "\n" " "
+			exit 1
+			;;
+		esac
+		echo "1..0 # SKIP it can'\''t be opened: $(echo "$why" | tr "\n" " ")"
 		exit 0
 	fi
 	"$@"' sh "$fabric" "$program" "$@"

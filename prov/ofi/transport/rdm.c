@@ -54,7 +54,8 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 		ret = dofi_async_errors_open(ia, &ia->rdm->events);
 	if (!ret && ia->quirks & DOFI_QUIRK_UNCHECKED_REGION)
 		ret = dofi_shm_cleanup_probe();
-	if (!ret)
+	/* efa of libfabric 1.17 crashes when the name of an endpoint is read so early. */
+	if (!ret && ia->host_only)
 		ret = dofi_shm_name_set(ia->shared_ep);
 	if (!ret)
 		ret = fi_enable(ia->shared_ep);

@@ -362,9 +362,9 @@ static void tear_down_open(void)
 	ia.trans->close(&ia);
 }
 
-#define OPEN                                                                                     \
-	"peers endpoint bind-cq bind-av errors set-name enable name hide receives errors-begin " \
-	"cleanup repair"
+#define OPEN                                                                                    \
+	"peers endpoint bind-cq bind-av errors enable name hide receives errors-begin cleanup " \
+	"repair"
 #define BOUND   "peers endpoint bind-cq bind-av errors "
 #define ENABLED BOUND "probe set-name enable "
 #define CLOSE   "repair-close close errors-close pool-close orphans drains peers-close cleanup-fini"
@@ -420,10 +420,14 @@ START_TEST(the_sender_of_a_half_received_message_goes_first)
 }
 END_TEST
 
-/* It is asked before the endpoint maps memory of others. */
-START_TEST(only_unchecked_regions_are_probed)
+/*
+ * The region is probed before the endpoint maps memory of others. Only shm has names of ours: efa
+ * of libfabric 1.17 crashes when the name of an endpoint that is not enabled is read.
+ */
+START_TEST(only_regions_are_probed_and_named)
 {
 	ia.quirks = DOFI_QUIRK_UNCHECKED_REGION;
+	ia.host_only = true;
 	ck_assert_int_eq(ia.trans->open(&ia, name, &name_size), 0);
 	expect("peers endpoint bind-cq bind-av errors probe set-name enable name hide receives "
 	       "errors-begin cleanup repair");
@@ -453,6 +457,7 @@ START_TEST(a_step_of_the_opening_fails)
 	unsigned int before = t_nblocks;
 
 	ia.quirks = DOFI_QUIRK_UNCHECKED_REGION;
+	ia.host_only = true;
 	failing = failures[_i].step;
 	ck_assert_int_eq(ia.trans->open(&ia, name, &name_size), -FI_EIO);
 	expect(failures[_i].steps);
@@ -579,7 +584,7 @@ int main(void)
 	tcase_add_test(tc, the_steps_of_open_and_close);
 	tcase_add_test(tc, the_registration_of_the_control_buffers_is_closed);
 	tcase_add_loop_test(tc, the_sender_of_a_half_received_message_goes_first, 0, 6);
-	tcase_add_test(tc, only_unchecked_regions_are_probed);
+	tcase_add_test(tc, only_regions_are_probed_and_named);
 	tcase_add_loop_test(tc, a_step_of_the_opening_fails, 0, 12);
 	tcase_add_test(tc, an_opening_without_memory);
 	tcase_add_loop_test(tc, receives_of_eps_leave_slots_for_the_library, 0, 2);
