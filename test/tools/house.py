@@ -391,8 +391,6 @@ def check_headers(tree):
                 yield path, line, f"declares {name} of {at[0]}: declare it in {at[0][:-2]}.h"
 
 
-COMMENT = re.compile(r"/\*.*?\*/", re.S)
-LOCK = r"[\w>.-]*\block"
 # In a Turkish locale the capital of i is not I.
 OF_LOCALE = re.compile(r"\b(?:toupper|tolower|is(?:alpha|alnum|space|print|punct|lower|upper)"
                        r"|strn?casecmp|strcasestr|strcoll|strto[df]|atof)\s*\(")
@@ -401,11 +399,15 @@ OF_LOCALE = re.compile(r"\b(?:toupper|tolower|is(?:alpha|alnum|space|print|punct
 def check_locale(tree):
     """The libraries call no function that depends on the program's locale."""
     for path in tree.product(".c", ".h"):
-        for match in OF_LOCALE.finditer(tree.code(path) if path.startswith(LIBRARIES) else ""):
+        if not path.startswith(LIBRARIES):
+            continue
+        for match in OF_LOCALE.finditer(tree.code(path)):
             yield path, tree.code(path).count("\n", 0, match.start()) + 1, (
                 f"{match[0]}...) depends on the locale of the program: use base/ascii.h")
 
 
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+LOCK = r"[\w>.-]*\block"
 # A sentence such as "engine.lock and ep->lock held". Behind "or" stands a case without the lock.
 LOCK_HELD = re.compile(rf"(?:^|[.;:] ){LOCK}(?:(?:,| and) {LOCK})* (?:is |are )?held(?!, or\b)")
 FUNCTION = re.compile(r"^[A-Za-z_][^;{}=#()]*?\b(\w+)\(", re.M)
